@@ -1,0 +1,73 @@
+//! Why a command got no reply from its room.
+
+use std::fmt;
+use waitroom_core::Damaged;
+
+/// What a caller hears instead of a reply. `core` answers with refusals; these are about the way
+/// there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The room's queue is full: come back later. Nothing was done.
+    Overloaded,
+    /// The store did not take it. Nothing was done; the room resumes by itself.
+    Unavailable { why: String },
+    /// It may be done or not. The same `Idempotency-Key` finds out.
+    OutcomeUnknown { why: String },
+    /// Another instance owns the room now. Nothing was done here.
+    NotOwner { epoch: u32 },
+    /// The engine is going down.
+    Stopping,
+}
+
+/// Why a room could not be brought up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    Store(waitroom_store::Error),
+    /// The first append of the tenure failed.
+    Append(waitroom_store::AppendError),
+    /// A batch or a snapshot does not read back. Needs a person.
+    Damaged {
+        at: u64,
+        what: Damaged,
+    },
+    AlreadyOpen,
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unanswered::Overloaded => f.write_str("the room's queue is full; nothing was done"),
+            Unanswered::Unavailable { why } => write!(f, "nothing was done: {why}"),
+            Unanswered::OutcomeUnknown { why } => {
+                write!(f, "the outcome is unknown, repeat with the same key: {why}")
+            }
+            Unanswered::NotOwner { epoch } => {
+                write!(f, "another instance owns the room since epoch {epoch}")
+            }
+            Unanswered::Stopping => f.write_str("the instance is stopping; nothing was done"),
+        }
+    }
+}
+
+impl std::error::Error for Unanswered {}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Store(error) => write!(f, "the store could not be read: {error}"),
+            OpenError::Append(error) => write!(f, "the new epoch could not be written: {error}"),
+            OpenError::Damaged { at, what } => {
+                write!(f, "the log does not read back after event {at}: {what}")
+            }
+            OpenError::AlreadyOpen => f.write_str("the room is already open here"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<waitroom_store::Error> for OpenError {
+    fn from(error: waitroom_store::Error) -> OpenError {
+        OpenError::Store(error)
+    }
+}

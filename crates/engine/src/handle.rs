@@ -1,0 +1,179 @@
+//! What the rest of the program holds of a room: a way in, the board, and the beats.
+
+use crate::clock::Reading;
+use crate::error::Unanswered;
+use crate::liveness::Liveness;
+use arc_swap::ArcSwap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{Notify, mpsc, oneshot};
+use waitroom_core::{Actor, Board, Command, Reply, Room, Timestamp};
+use waitroom_store::{Clock, RoomName};
+
+/// A reply, and the version of the room in which it is true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub reply: Reply,
+    pub version: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct RoomHandle {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) inbox: mpsc::Sender<Request>,
+}
+
+/// Commands that go in together and come back together.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) commands: Commands,
+    pub(crate) answer: oneshot::Sender<Result<Answers, Unanswered>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Commands {
+    One(Command),
+    Many(Vec<Command>),
+    Reveal(Beacon),
+}
+
+/// The last piece of a draw that was promised to a public beacon.
+#[derive(Clone, Debug)]
+pub enum Beacon {
+    Value(Vec<u8>),
+    Waived { by: Actor },
+}
+
+#[derive(Debug)]
+pub(crate) enum Answers {
+    One(Answer),
+    Many(Vec<Answer>),
+}
+
+pub(crate) struct Shared {
+    pub(crate) name: RoomName,
+    pub(crate) board: ArcSwap<Board>,
+    pub(crate) liveness: ArcSwap<Liveness>,
+    pub(crate) published: Notify,
+    /// The newest version that some reader is waiting for.
+    pub(crate) wanted: AtomicU64,
+    /// Wakes the room's task when a board is wanted or housekeeping is due.
+    pub(crate) nudge: Notify,
+    clock: Arc<dyn Clock>,
+    /// Room time minus the monotonic clock, so that anybody can tell the time without the writer.
+    offset: AtomicU64,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// One request holds at most this many commands: a batch of a batch stays bounded.
+pub const COMMANDS_MAX: usize = 1_024;
+
+impl Shared {
+    pub(crate) fn new(name: RoomName, clock: Arc<dyn Clock>) -> Shared {
+        let empty = Room::new();
+        Shared {
+            name,
+            board: ArcSwap::from_pointee(Board::new(empty.state().clone(), 0, Timestamp(0))),
+            liveness: ArcSwap::from_pointee(Liveness::open(empty.state(), Timestamp(0))),
+            published: Notify::new(),
+            wanted: AtomicU64::new(0),
+            nudge: Notify::new(),
+            clock,
+            offset: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn reading(&self) -> Reading {
+        Reading { monotonic_ms: self.clock.now_ms(), wall_ms: self.clock.wall_ms() }
+    }
+
+    /// The writer tells what time it is in the room.
+    pub(crate) fn set_time(&self, reading: Reading, now: Timestamp) {
+        self.offset.store(now.0.wrapping_sub(reading.monotonic_ms), Ordering::Relaxed);
+    }
+
+    pub(crate) fn publish(&self, board: Board) {
+        self.board.store(Arc::new(board));
+        self.published.notify_waiters();
+    }
+}
+
+impl RoomHandle {
+    pub fn name(&self) -> &RoomName {
+        &self.shared.name
+    }
+
+    /// Sends one command to the room's writer and waits until its effect is durable. A full queue
+    /// is refused at once, so that load never grows memory.
+    pub async fn send(&self, command: Command) -> Result<Answer, Unanswered> {
+        match self.request(Commands::One(command)).await? {
+            Answers::One(answer) => Ok(answer),
+            Answers::Many(_) => unreachable!("one command has one answer"),
+        }
+    }
+
+    /// Sends up to [`COMMANDS_MAX`] commands that belong to different people: one way through the
+    /// queue, one durable batch, one answer each.
+    pub async fn send_many(&self, commands: Vec<Command>) -> Result<Vec<Answer>, Unanswered> {
+        assert!(commands.len() <= COMMANDS_MAX, "a request holds at most {COMMANDS_MAX} commands");
+        match self.request(Commands::Many(commands)).await? {
+            Answers::Many(answers) => Ok(answers),
+            Answers::One(_) => unreachable!("many commands have many answers"),
+        }
+    }
+
+    async fn request(&self, commands: Commands) -> Result<Answers, Unanswered> {
+        let (answer, answered) = oneshot::channel();
+        self.inbox.try_send(Request { commands, answer }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Unanswered::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => Unanswered::Stopping,
+        })?;
+        answered.await.unwrap_or(Err(Unanswered::Stopping))
+    }
+
+    /// The newest published picture of the room. Costs a pointer load.
+    pub fn board(&self) -> Arc<Board> {
+        self.shared.board.load_full()
+    }
+
+    /// A board of at least this version; it is published early if somebody waits for it. Whoever
+    /// calls sets the time limit.
+    pub async fn board_at(&self, version: u64) -> Arc<Board> {
+        loop {
+            let published = self.shared.published.notified();
+            let board = self.board();
+            if board.version() >= version {
+                return board;
+            }
+            self.shared.wanted.fetch_max(version, Ordering::AcqRel);
+            self.shared.nudge.notify_one();
+            published.await;
+        }
+    }
+
+    /// The visitor was heard of: no queue, no log, no disk.
+    pub fn beat(&self, ticket: waitroom_core::Ticket) {
+        self.shared.liveness.load().beat(ticket, self.now());
+    }
+
+    pub fn liveness(&self) -> Arc<Liveness> {
+        self.shared.liveness.load_full()
+    }
+
+    /// Room time, without asking the writer.
+    pub fn now(&self) -> Timestamp {
+        let offset = self.shared.offset.load(Ordering::Relaxed);
+        Timestamp(self.shared.clock.now_ms().wrapping_add(offset))
+    }
+
+    /// Hands in what the public beacon said (or, as an operator's act, goes on without it): the
+    /// draw of a room that has closed for it can be made.
+    pub async fn reveal_draw(&self, beacon: Beacon) -> Result<(), Unanswered> {
+        self.request(Commands::Reveal(beacon)).await.map(|_| ())
+    }
+}

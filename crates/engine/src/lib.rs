@@ -1,0 +1,22 @@
+//! Runs rooms: one writer each, many readers, nothing told before it is durable.
+//!
+//! Lives here: queues, batches, room time, liveness, boards, recovery; tokio.
+//! Stays out: what a room decides (`core`), how bytes are kept (`store`), who asks (`api`).
+//! Start reading at [`writer`], which has no I/O, then `task`, which gives it some.
+
+pub mod clock;
+pub mod draw_keeper;
+pub mod liveness;
+pub mod recover;
+pub mod writer;
+
+mod config;
+mod engine;
+mod error;
+mod handle;
+mod task;
+
+pub use config::{Config, Vault};
+pub use engine::{Engine, sweep};
+pub use error::{OpenError, Unanswered};
+pub use handle::{Answer, Beacon, COMMANDS_MAX, RoomHandle};

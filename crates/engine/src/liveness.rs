@@ -1,0 +1,244 @@
+//! When each waiting visitor was last heard of: soft state, outside the core and its digest.
+//!
+//! A beat is a store of a time into an array slot: no log, no disk, no lock, from any thread.
+//! Slots are found through a directory that readers load without waiting; the writer replaces it
+//! when a new block of numbers begins. It has two levels, so that replacing it in a line of twenty
+//! million copies some two hundred pointers and not ten thousand. After an epoch begins everybody has a fresh grace period,
+//! because nobody can be blamed for the silence of an outage.
+
+use arc_swap::ArcSwap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use waitroom_core::chunked::CHUNK;
+use waitroom_core::{Block, LaneId, Millis, Number, State, Ticket, Timestamp};
+
+type Chunk = [AtomicU32];
+
+/// The beats of one room. Times are whole seconds since the epoch began, rounded up, so a
+/// visitor is given up to a second more, never less.
+#[derive(Debug)]
+pub struct Liveness {
+    opened_at: Timestamp,
+    /// Indexed by lane id.
+    lanes: Vec<ArcSwap<Directory>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Directory {
+    /// Leaves below this are gone, every one.
+    first_leaf: u64,
+    leaves: Vec<Option<Arc<Leaf>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Leaf {
+    blocks: [Option<Arc<Chunk>>; FAN as usize],
+}
+
+/// Blocks in a leaf: about as many as a line of twenty million has leaves.
+const FAN: u64 = 64;
+
+impl Liveness {
+    /// Everyone who waits is heard of just now.
+    pub fn open(state: &State, opened_at: Timestamp) -> Liveness {
+        // One empty directory for all: most rooms have one lane, and an idle room should be small.
+        let empty = Arc::<Directory>::default();
+        let lanes = (0..=u8::MAX).map(|_| ArcSwap::new(empty.clone())).collect();
+        let liveness = Liveness { opened_at, lanes };
+        for lane in state.lane_ids() {
+            let mut directory = Directory::default();
+            let blocks = state.forgotten_blocks(lane)..state.issued(lane).div_ceil(CHUNK);
+            for index in blocks.filter(|index| state.remembers(Block { lane, index: *index })) {
+                directory.put(index, chunk());
+            }
+            liveness.lanes[lane.0 as usize].store(Arc::new(directory));
+        }
+        liveness
+    }
+
+    /// A new ticket: heard of now. Only the writer calls this.
+    pub fn joined(&self, ticket: Ticket, at: Timestamp) {
+        let lane = &self.lanes[ticket.lane.0 as usize];
+        let block = ticket.number.0 / CHUNK;
+        let directory = lane.load();
+        if directory.block(block).is_none() {
+            let mut grown = Directory::clone(&directory);
+            drop(directory);
+            grown.put(block, chunk());
+            lane.store(Arc::new(grown));
+        }
+        self.beat(ticket, at);
+    }
+
+    /// The visitor was heard of. Unknown tickets are nobody's concern here.
+    #[inline]
+    pub fn beat(&self, ticket: Ticket, at: Timestamp) {
+        let directory = self.lanes[ticket.lane.0 as usize].load();
+        if let Some(block) = directory.block(ticket.number.0 / CHUNK) {
+            let slot = &block[(ticket.number.0 % CHUNK) as usize];
+            // Two devices' beats may pass each other; the later one counts.
+            slot.fetch_max(self.seconds(at), Ordering::Relaxed);
+        }
+    }
+
+    /// How long a visitor has been silent.
+    pub fn silence(&self, ticket: Ticket, at: Timestamp) -> Millis {
+        let directory = self.lanes[ticket.lane.0 as usize].load();
+        let heard = directory
+            .block(ticket.number.0 / CHUNK)
+            .map_or(0, |block| block[(ticket.number.0 % CHUNK) as usize].load(Ordering::Relaxed));
+        at.since(Timestamp(self.opened_at.0 + heard as u64 * 1_000))
+    }
+
+    /// Whole block gone. Only the writer calls this.
+    pub fn forgot(&self, block: Block) {
+        let lane = &self.lanes[block.lane.0 as usize];
+        let mut rest = Directory::clone(&lane.load());
+        rest.take(block.index);
+        lane.store(Arc::new(rest));
+    }
+
+    /// Up to `most` waiting tickets of a lane that have been silent for longer than `timeout`.
+    /// Reads a published state; whether they are still silent is looked at again by the writer.
+    pub fn silent(
+        &self,
+        state: &State,
+        lane: LaneId,
+        at: Timestamp,
+        timeout: Millis,
+        most: usize,
+    ) -> Vec<Ticket> {
+        let mut found = Vec::new();
+        let limit = at.since(self.opened_at).0.saturating_sub(timeout.0) / 1_000;
+        if at.since(self.opened_at) <= timeout {
+            return found;
+        }
+        let directory = self.lanes[lane.0 as usize].load();
+        let mut current: Option<(u64, Option<&Arc<Chunk>>)> = None;
+        state.each_waiting(lane, |Number(number)| {
+            let block = number / CHUNK;
+            if current.is_none_or(|(at, _)| at != block) {
+                current = Some((block, directory.block(block)));
+            }
+            let heard = current
+                .and_then(|(_, chunk)| chunk)
+                .map_or(0, |chunk| chunk[(number % CHUNK) as usize].load(Ordering::Relaxed));
+            if (heard as u64) < limit {
+                found.push(Ticket { lane, number: Number(number) });
+            }
+            match found.len() >= most {
+                true => std::ops::ControlFlow::Break(()),
+                false => std::ops::ControlFlow::Continue(()),
+            }
+        });
+        found
+    }
+
+    fn seconds(&self, at: Timestamp) -> u32 {
+        at.since(self.opened_at).0.div_ceil(1_000).min(u32::MAX as u64) as u32
+    }
+}
+
+impl Directory {
+    fn block(&self, block: u64) -> Option<&Arc<Chunk>> {
+        let at = (block / FAN).checked_sub(self.first_leaf)?;
+        self.leaves.get(at as usize)?.as_ref()?.blocks[(block % FAN) as usize].as_ref()
+    }
+
+    fn put(&mut self, block: u64, chunk: Arc<Chunk>) {
+        if self.leaves.is_empty() {
+            self.first_leaf = block / FAN;
+        }
+        let at = (block / FAN - self.first_leaf) as usize;
+        self.leaves.resize(self.leaves.len().max(at + 1), None);
+        let leaf = self.leaves[at].get_or_insert_default();
+        Arc::make_mut(leaf).blocks[(block % FAN) as usize] = Some(chunk);
+    }
+
+    fn take(&mut self, block: u64) {
+        let Some(at) = (block / FAN).checked_sub(self.first_leaf) else { return };
+        let Some(Some(leaf)) = self.leaves.get_mut(at as usize) else { return };
+        let stored = Arc::make_mut(leaf);
+        stored.blocks[(block % FAN) as usize] = None;
+        if stored.blocks.iter().all(Option::is_none) {
+            self.leaves[at as usize] = None;
+            let dead = self.leaves.iter().take_while(|leaf| leaf.is_none()).count();
+            self.leaves.drain(..dead);
+            self.first_leaf += dead as u64;
+        }
+    }
+}
+
+impl Default for Leaf {
+    fn default() -> Self {
+        Self { blocks: [const { None }; FAN as usize] }
+    }
+}
+
+fn chunk() -> Arc<Chunk> {
+    (0..CHUNK).map(|_| AtomicU32::new(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPENED: Timestamp = Timestamp(1_000_000);
+    /// Two leaves and a bit, a ticket in each block.
+    const BLOCKS: u64 = 2 * FAN + 3;
+
+    fn first_of(block: u64) -> Ticket {
+        Ticket::new(0, block * CHUNK)
+    }
+
+    fn later(seconds: u64) -> Timestamp {
+        Timestamp(OPENED.0 + seconds * 1_000)
+    }
+
+    fn crowded() -> Liveness {
+        let liveness = Liveness::open(&State::default(), OPENED);
+        (0..BLOCKS).for_each(|block| liveness.joined(first_of(block), later(block)));
+        liveness
+    }
+
+    #[test]
+    fn everybody_is_heard_of_when_they_join_and_when_they_beat() {
+        let liveness = crowded();
+        for block in 0..BLOCKS {
+            assert_eq!(
+                liveness.silence(first_of(block), later(500)),
+                Millis((500 - block) * 1_000)
+            );
+        }
+        liveness.beat(first_of(FAN), later(400));
+        liveness.beat(first_of(FAN), later(300));
+        assert_eq!(liveness.silence(first_of(FAN), later(500)), Millis(100_000));
+        assert_eq!(liveness.silence(first_of(FAN + 1), later(500)), Millis((499 - FAN) * 1_000));
+    }
+
+    #[test]
+    fn forgotten_blocks_give_their_memory_back_and_the_others_stay() {
+        let liveness = crowded();
+        let leaves = |liveness: &Liveness| liveness.lanes[0].load().leaves.len();
+        assert_eq!(leaves(&liveness), 3);
+        // One stays at the end of the first leaf; then it goes too, and the leaf with it.
+        for index in 0..FAN - 1 {
+            liveness.forgot(Block { lane: LaneId(0), index });
+        }
+        assert_eq!(leaves(&liveness), 3);
+        assert_eq!(liveness.silence(first_of(FAN - 1), later(FAN)), Millis(1_000));
+        liveness.forgot(Block { lane: LaneId(0), index: FAN - 1 });
+        assert_eq!(leaves(&liveness), 2);
+        // A beat for a ticket that is gone is nobody's concern.
+        liveness.beat(first_of(0), later(900));
+        liveness.forgot(Block { lane: LaneId(0), index: 0 });
+        for block in FAN..BLOCKS {
+            assert_eq!(
+                liveness.silence(first_of(block), later(500)),
+                Millis((500 - block) * 1_000)
+            );
+        }
+        liveness.joined(first_of(BLOCKS), later(501));
+        assert_eq!(liveness.silence(first_of(BLOCKS), later(501)), Millis(0));
+    }
+}

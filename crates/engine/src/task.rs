@@ -1,0 +1,563 @@
+//! The task of one room: takes commands in rounds, appends, then answers.
+//!
+//! Lives here: waiting and order. What a round decides is in `writer.rs`, which the simulator
+//! drives as well. If an append fails, the tenure ends and the room is rebuilt from the store:
+//! memory that ran ahead of the log is not to be trusted.
+
+use crate::clock::RoomClock;
+use crate::config::{Config, FOREVER};
+use crate::draw_keeper::DrawKeeper;
+use crate::error::{OpenError, Unanswered};
+use crate::handle::{Answer, Answers, Commands, Request, Shared};
+use crate::recover::recover;
+use crate::writer::{Round, Writer};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use waitroom_core::{Board, Command, Epoch, Phase, PreparedDraw, Reply, State, Timestamp};
+use waitroom_store::{AppendError, Appended, Batch, Chain, Head, Lease, LeaseName, Seams, Store};
+
+pub(crate) struct Task<S: Store> {
+    pub(crate) store: Arc<S>,
+    pub(crate) seams: Seams,
+    pub(crate) config: Arc<Config>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) inbox: mpsc::Receiver<Request>,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// How a tenure ended.
+enum Ended {
+    Stopped,
+    Fenced(u32),
+    Failed(String),
+}
+
+type Append = Pin<Box<dyn Future<Output = Result<Appended, AppendError>> + Send>>;
+
+/// A round on its way to the disk, with all that waits for it.
+struct InFlight {
+    append: Append,
+    head: u64,
+    closes_draw: bool,
+    held: Vec<Held>,
+    board: Option<Board>,
+    snapshot: Option<State>,
+}
+
+/// An answer that must not leave before its round is durable.
+struct Held {
+    replies: HeldReplies,
+    to: oneshot::Sender<Result<Answers, Unanswered>>,
+}
+
+enum HeldReplies {
+    One(Reply),
+    Many(Vec<Reply>),
+}
+
+/// Everything of one tenure.
+struct Tenure<'a, S: Store> {
+    task: &'a mut Task<S>,
+    lease: Lease,
+    writer: Writer,
+    clock: RoomClock,
+    draws: DrawKeeper,
+    drawing: Option<JoinHandle<PreparedDraw>>,
+    in_flight: VecDeque<InFlight>,
+    committed: u64,
+    chain: Chain,
+    board_at: Timestamp,
+    board_version: u64,
+    snapshot_head: u64,
+    snapshot: Option<JoinHandle<()>>,
+    /// Something was left over by the last tick.
+    behind: bool,
+    renewal: Renewal,
+}
+
+/// Keeps the lease while others could take it.
+struct Renewal {
+    due: Option<tokio::time::Instant>,
+    asked: Option<JoinHandle<Result<(), waitroom_store::Error>>>,
+}
+
+/// Four tries fit in one lease: a single lost packet must not cost a takeover, and while a room has
+/// no owner nobody is admitted.
+const RENEWALS_PER_LEASE: u32 = 4;
+
+/// What the task was waiting for.
+enum Came {
+    Appended(Result<Appended, AppendError>),
+    Draw(Option<PreparedDraw>),
+    RenewalDue,
+    /// The epoch of the new owner, if the lease is lost.
+    Renewed(Option<u32>),
+    /// None left means that the queue is closed.
+    Requests(usize),
+    Time,
+    Stop,
+}
+
+/// A room that cannot be opened is tried again, more and more slowly, up to this.
+const RETRY_MAX: Duration = Duration::from_secs(5);
+
+impl<S: Store> Task<S> {
+    /// Brings the room up and says how that went, then runs it until told to stop.
+    pub(crate) async fn run(mut self, opened: oneshot::Sender<Result<(), OpenError>>) {
+        let mut opened = Some(opened);
+        let mut retry = Duration::from_millis(50);
+        loop {
+            let failed = match self.open().await {
+                Ok((lease, writer, clock, draws, tip)) => {
+                    if let Some(opened) = opened.take() {
+                        let _ = opened.send(Ok(()));
+                    }
+                    retry = Duration::from_millis(50);
+                    let mut tenure = Tenure::new(&mut self, lease, writer, clock, draws, tip);
+                    match tenure.run().await {
+                        Ended::Stopped => return,
+                        Ended::Fenced(epoch) => {
+                            self.refuse_all(|| Unanswered::NotOwner { epoch });
+                            return;
+                        }
+                        Ended::Failed(why) => why,
+                    }
+                }
+                Err(error) => {
+                    if let Some(opened) = opened.take() {
+                        let _ = opened.send(Err(error));
+                        return;
+                    }
+                    error.to_string()
+                }
+            };
+            // Who waits in the queue learns at once that nothing was done.
+            self.refuse_all(|| Unanswered::Unavailable { why: failed.clone() });
+            tokio::select! {
+                biased;
+                _ = self.stop.wait_for(|stop| *stop) => return,
+                _ = tokio::time::sleep(retry) => {}
+            }
+            retry = (retry * 2).min(RETRY_MAX);
+        }
+    }
+
+    /// Lease first, so that nobody appends behind the end that is read; then the log; then the new
+    /// epoch, durable before anything else happens.
+    async fn open(
+        &mut self,
+    ) -> Result<(Lease, Writer, RoomClock, DrawKeeper, Appended), OpenError> {
+        let name = LeaseName::room(&self.shared.name);
+        let ttl = self.config.lease.unwrap_or(FOREVER).as_millis() as u64;
+        let lease = self.store.lease(&name, &self.config.instance, ttl).await?;
+        let recovered = recover(&*self.store, &self.shared.name).await?;
+        let reading = self.shared.reading();
+        let clock = RoomClock::open(recovered.room.state().last_at(), reading);
+        let now = recovered.room.state().last_at().max(Timestamp(reading.wall_ms));
+        let mut writer = Writer::open(recovered.room, recovered.head, Epoch(lease.epoch), now);
+        let first = writer.cut().expect("opening an epoch is an event");
+        let tip =
+            append(&*self.store, &self.shared, &lease, &first).await.map_err(OpenError::Append)?;
+        let mut draws = DrawKeeper::default();
+        draws.chain = recovered.draw_chain;
+        self.shared.liveness.store(writer.liveness().clone());
+        self.shared.set_time(reading, now);
+        self.shared.publish(Board::new(writer.state().clone(), tip.head.0, now));
+        Ok((lease, writer, clock, draws, tip))
+    }
+
+    fn refuse_all(&mut self, why: impl Fn() -> Unanswered) {
+        while let Ok(request) = self.inbox.try_recv() {
+            let _ = request.answer.send(Err(why()));
+        }
+    }
+}
+
+impl<'a, S: Store> Tenure<'a, S> {
+    fn new(
+        task: &'a mut Task<S>,
+        lease: Lease,
+        writer: Writer,
+        clock: RoomClock,
+        draws: DrawKeeper,
+        tip: Appended,
+    ) -> Self {
+        let board_at = writer.state().last_at();
+        let every = task.config.lease.map(|lease| lease / RENEWALS_PER_LEASE);
+        let due = every.map(|every| tokio::time::Instant::now() + every);
+        Tenure {
+            task,
+            lease,
+            writer,
+            clock,
+            draws,
+            drawing: None,
+            in_flight: VecDeque::new(),
+            committed: tip.head.0,
+            chain: tip.chain,
+            board_at,
+            board_version: tip.head.0,
+            snapshot_head: tip.head.0,
+            snapshot: None,
+            behind: true,
+            renewal: Renewal { due, asked: None },
+        }
+    }
+
+    async fn run(&mut self) -> Ended {
+        let mut requests = Vec::new();
+        let mut stopping = false;
+        loop {
+            let now = self.now();
+            let may_decide = self.in_flight.len() < self.task.config.in_flight;
+            let wake = self.wake(now).filter(|_| may_decide);
+            let round = self.task.config.round;
+            let came = tokio::select! {
+                biased;
+                appended = next(&mut self.in_flight), if !self.in_flight.is_empty() => {
+                    Came::Appended(appended)
+                }
+                prepared = finished(&mut self.drawing), if self.drawing.is_some() && may_decide => {
+                    Came::Draw(prepared.ok())
+                }
+                count = self.task.inbox.recv_many(&mut requests, round), if may_decide => {
+                    Came::Requests(count)
+                }
+                renewed = renewed(&mut self.renewal.asked), if self.renewal.asked.is_some() => {
+                    Came::Renewed(renewed)
+                }
+                _ = until(self.renewal.due), if self.renewal.due.is_some() => Came::RenewalDue,
+                _ = sleep(wake), if wake.is_some() => Came::Time,
+                _ = self.task.shared.nudge.notified() => Came::Time,
+                _ = self.task.stop.wait_for(|stop| *stop), if !stopping => Came::Stop,
+            };
+            match came {
+                Came::Appended(appended) => match self.appended(appended) {
+                    Ok(()) => continue,
+                    Err(ended) => return ended,
+                },
+                Came::Draw(prepared) => {
+                    self.drawing = None;
+                    let reveal =
+                        prepared.and_then(|it| self.draws.reveal(self.writer.room_mut(), it));
+                    if let Some(reveal) = reveal {
+                        let now = self.now();
+                        self.writer.apply(now, &reveal);
+                    }
+                }
+                Came::RenewalDue => {
+                    self.renew();
+                    continue;
+                }
+                Came::Renewed(lost) => {
+                    self.renewal.asked = None;
+                    match lost {
+                        Some(epoch) => return self.lose(epoch),
+                        None => continue,
+                    }
+                }
+                Came::Requests(0) => return self.finish().await,
+                Came::Requests(_) | Came::Time => {}
+                Came::Stop => {
+                    stopping = true;
+                    self.task.inbox.close();
+                }
+            }
+            self.round(&mut requests);
+        }
+    }
+
+    /// Decides all that came, ticks what is due, and sends the batch on its way.
+    fn round(&mut self, requests: &mut Vec<Request>) {
+        let now = self.now();
+        let mut held = Vec::with_capacity(requests.len());
+        for request in requests.drain(..) {
+            let replies = match request.commands {
+                Commands::One(command) => HeldReplies::One(self.writer.apply(now, &command)),
+                Commands::Many(commands) => HeldReplies::Many(
+                    commands.iter().map(|command| self.writer.apply(now, command)).collect(),
+                ),
+                Commands::Reveal(beacon) => {
+                    self.draws.beacon = Some(beacon);
+                    HeldReplies::One(Reply::Done)
+                }
+            };
+            held.push(Held { replies, to: request.answer });
+        }
+        let entropy = self.task.seams.entropy.clone();
+        self.behind = self.writer.tick(now, || entropy.next_u128().to_be_bytes());
+        self.see_to_the_draw(now);
+        match self.writer.cut() {
+            Some(round) => {
+                let append =
+                    Box::pin(append(&*self.task.store, &self.task.shared, &self.lease, &round));
+                self.in_flight.push_back(InFlight {
+                    append,
+                    head: round.head,
+                    closes_draw: round.closes_draw,
+                    held,
+                    board: None,
+                    snapshot: None,
+                });
+            }
+            // Nothing happened, but what was answered may rest on a round that is still on its
+            // way: the answers wait for it.
+            None => match self.in_flight.back_mut() {
+                Some(last) => last.held.extend(held),
+                None => deliver(held, self.committed),
+            },
+        }
+        self.capture(now);
+    }
+
+    /// Takes the pictures that are due; they go out when all that they show is durable.
+    fn capture(&mut self, now: Timestamp) {
+        let head = self.writer.head();
+        let wanted = self.task.shared.wanted.load(Ordering::Acquire) > self.board_version;
+        let every = self.task.config.board_every.as_millis() as u64;
+        if head > self.board_version && (wanted || now.since(self.board_at).0 >= every) {
+            let board = Board::new(self.writer.state().clone(), head, now);
+            self.board_at = now;
+            self.board_version = head;
+            match self.in_flight.back_mut() {
+                Some(last) => last.board = Some(board),
+                None => self.task.shared.publish(board),
+            }
+        }
+        let due = head - self.snapshot_head >= self.task.config.snapshot_every;
+        let idle = self.snapshot.as_ref().is_none_or(JoinHandle::is_finished);
+        // While a draw is open its close must stay in the log: the draw needs the chain there.
+        if due
+            && idle
+            && self.writer.state().phase() != Phase::Drawing
+            && let Some(last) = self.in_flight.back_mut()
+        {
+            last.snapshot = Some(self.writer.state().clone());
+            self.snapshot_head = head;
+        }
+    }
+
+    fn appended(&mut self, appended: Result<Appended, AppendError>) -> Result<(), Ended> {
+        let round = self.in_flight.pop_front().expect("something was on its way");
+        let tip = match appended {
+            Ok(tip) => tip,
+            Err(error) => return Err(self.fail(round, error)),
+        };
+        debug_assert_eq!(tip.head.0, round.head, "the store counts events as we do");
+        self.committed = tip.head.0;
+        self.chain = tip.chain;
+        if round.closes_draw {
+            self.draws.chain = Some(tip.chain);
+        }
+        deliver(round.held, self.committed);
+        if let Some(board) = round.board {
+            self.task.shared.publish(board);
+        }
+        if let Some(state) = round.snapshot {
+            let (store, name) = (self.task.store.clone(), self.task.shared.name.clone());
+            self.snapshot = Some(tokio::spawn(async move {
+                keep_snapshot(&*store, &name, tip, state).await;
+            }));
+        }
+        Ok(())
+    }
+
+    /// A failed append ends the tenure. Its own people hear what is known of their outcome, and
+    /// so do those whose rounds were built on it.
+    fn fail(&mut self, round: InFlight, error: AppendError) -> Ended {
+        let why = error.to_string();
+        let unanswered = |error: &AppendError| match error {
+            AppendError::Unknown { .. } => Unanswered::OutcomeUnknown { why: why.clone() },
+            AppendError::Fenced { epoch } => Unanswered::NotOwner { epoch: *epoch },
+            _ => Unanswered::Unavailable { why: why.clone() },
+        };
+        for held in round.held {
+            let _ = held.to.send(Err(unanswered(&error)));
+        }
+        // Those behind it were decided on a head that may never come.
+        for round in self.in_flight.drain(..) {
+            for held in round.held {
+                let _ = held.to.send(Err(match &error {
+                    AppendError::Fenced { .. } => unanswered(&error),
+                    _ => Unanswered::OutcomeUnknown { why: why.clone() },
+                }));
+            }
+        }
+        match error {
+            AppendError::Fenced { epoch } => Ended::Fenced(epoch),
+            _ => Ended::Failed(why),
+        }
+    }
+
+    fn renew(&mut self) {
+        let Some(ttl) = self.task.config.lease else { return };
+        self.renewal.due = Some(tokio::time::Instant::now() + ttl / RENEWALS_PER_LEASE);
+        if self.renewal.asked.is_none() {
+            let (store, lease) = (self.task.store.clone(), self.lease.clone());
+            let ttl = ttl.as_millis() as u64;
+            self.renewal.asked = Some(tokio::spawn(async move { store.renew(&lease, ttl).await }));
+        }
+    }
+
+    /// Another owns the room: nothing that is on its way will be in the log.
+    fn lose(&mut self, epoch: u32) -> Ended {
+        for round in self.in_flight.drain(..) {
+            for held in round.held {
+                let why = "the room has a new owner".to_owned();
+                let _ = held.to.send(Err(Unanswered::OutcomeUnknown { why }));
+            }
+        }
+        Ended::Fenced(epoch)
+    }
+
+    fn see_to_the_draw(&mut self, now: Timestamp) {
+        let (vault, entropy) = (&self.task.config.vault, &self.task.seams.entropy);
+        let name = &self.task.shared.name;
+        let commitment = self.draws.commitment(self.writer.room(), name, vault, entropy);
+        if let Some(commitment) = commitment {
+            self.writer.apply(now, &commitment);
+        }
+        if let Some(job) = self.draws.job(self.writer.room(), name, vault) {
+            self.drawing = Some(tokio::task::spawn_blocking(move || job.run()));
+        }
+    }
+
+    /// How long until somebody should look, if nothing comes first.
+    fn wake(&self, now: Timestamp) -> Option<Duration> {
+        let board_due = (self.writer.head() > self.board_version).then(|| {
+            self.board_at
+                .after(waitroom_core::Millis(self.task.config.board_every.as_millis() as u64))
+        });
+        let work = if self.behind { Some(now) } else { self.writer.next_deadline(now) };
+        let wanted = self.task.shared.wanted.load(Ordering::Acquire) > self.board_version
+            && self.writer.head() > self.board_version;
+        let due = [board_due, work, wanted.then_some(now)].into_iter().flatten().min()?;
+        Some(Duration::from_millis(due.since(now).0.min(3_600_000)))
+    }
+
+    fn now(&mut self) -> Timestamp {
+        let reading = self.task.shared.reading();
+        let now = self.clock.now(reading);
+        self.task.shared.set_time(reading, now);
+        now
+    }
+
+    /// The queue is closed and empty: waits for what is on its way and gives the lease back.
+    async fn finish(&mut self) -> Ended {
+        while !self.in_flight.is_empty() {
+            let appended = next(&mut self.in_flight).await;
+            if let Err(ended) = self.appended(appended) {
+                return ended;
+            }
+        }
+        let board = Board::new(self.writer.state().clone(), self.committed, self.board_at);
+        self.task.shared.publish(board);
+        if let Some(snapshot) = self.snapshot.take() {
+            let _ = snapshot.await;
+        }
+        // A restart then begins where this ended, without a replay.
+        if self.committed > self.snapshot_head + self.task.config.snapshot_every / 100
+            && self.writer.state().phase() != Phase::Drawing
+        {
+            let tip = Appended { head: Head(self.committed), chain: self.chain };
+            let state = self.writer.state().clone();
+            keep_snapshot(&*self.task.store, &self.task.shared.name, tip, state).await;
+        }
+        let _ = self.task.store.release(&self.lease).await;
+        Ended::Stopped
+    }
+}
+
+fn append<S: Store>(
+    store: &S,
+    shared: &Shared,
+    lease: &Lease,
+    round: &Round,
+) -> impl Future<Output = Result<Appended, AppendError>> + Send + 'static + use<S> {
+    let Round { number, events, .. } = *round;
+    let batch = Batch { number, events, payload: round.payload.clone() };
+    store.append(&shared.name, lease, Head(round.expected), batch)
+}
+
+/// Writes a snapshot, then lets go of the log that it makes unnecessary. A snapshot that fails
+/// costs a longer replay, nothing else.
+async fn keep_snapshot<S: Store>(
+    store: &S,
+    name: &waitroom_store::RoomName,
+    tip: Appended,
+    state: State,
+) {
+    if store.snapshot(name, tip.head, tip.chain, state.into_snapshot()).await.is_ok()
+        && let Ok(limit) = store.trim_limit(name).await
+    {
+        let _ = store.trim(name, limit).await;
+    }
+}
+
+fn deliver(held: Vec<Held>, version: u64) {
+    for Held { replies, to } in held {
+        let answer = |reply| Answer { reply, version };
+        let answers = match replies {
+            HeldReplies::One(reply) => Answers::One(answer(reply)),
+            HeldReplies::Many(replies) => Answers::Many(replies.into_iter().map(answer).collect()),
+        };
+        // Whoever gave up waiting has still joined; a repeat finds the place.
+        let _ = to.send(Ok(answers));
+    }
+}
+
+/// The oldest append on its way; answers come in order.
+async fn next(in_flight: &mut VecDeque<InFlight>) -> Result<Appended, AppendError> {
+    poll_fn(|context| match in_flight.front_mut() {
+        Some(round) => round.append.as_mut().poll(context),
+        None => Poll::Pending,
+    })
+    .await
+}
+
+async fn finished(
+    drawing: &mut Option<JoinHandle<PreparedDraw>>,
+) -> Result<PreparedDraw, tokio::task::JoinError> {
+    match drawing {
+        Some(handle) => handle.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// How a renewal went: the new owner's epoch if it was refused, nothing if it worked or could not
+/// be asked; then the next one tries again.
+async fn renewed(asked: &mut Option<JoinHandle<Result<(), waitroom_store::Error>>>) -> Option<u32> {
+    match asked {
+        Some(handle) => match handle.await {
+            Ok(Err(waitroom_store::Error::Lost { epoch })) => Some(epoch),
+            _ => None,
+        },
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(due: Option<tokio::time::Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep(wake: Option<Duration>) {
+    match wake {
+        Some(wake) => tokio::time::sleep(wake).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A command that the housekeeper sends on nobody's behalf.
+pub(crate) fn lapse(tickets: Vec<waitroom_core::Ticket>) -> Command {
+    Command::Lapse { tickets }
+}
