@@ -1,0 +1,82 @@
+//! `cargo xtask sim`: runs seeds, compares with the model, judges by the promises.
+//!
+//! A failing seed is printed with the commit and replays exactly with `--seed S`.
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use waitroom_sim::world::{Totals, run};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let value = |name: &str| {
+        let at = arguments.iter().position(|it| it == name)?;
+        arguments.get(at + 1)?.parse::<u64>().ok()
+    };
+    let known = |it: &String| ["--seeds", "--seed", "--first"].contains(&it.as_str());
+    let odd = arguments.iter().find(|it| it.starts_with('-') && !known(it));
+    if odd.is_some() || (value("--seeds").is_none() && value("--seed").is_none()) {
+        eprintln!("usage: sim --seeds N [--first S]   runs N seeds");
+        eprintln!("       sim --seed S                replays one");
+        return ExitCode::from(64);
+    }
+    let (first, seeds) = match value("--seed") {
+        Some(seed) => (seed, 1),
+        None => (value("--first").unwrap_or(0), value("--seeds").unwrap_or(0)),
+    };
+    let started = Instant::now();
+    let next = AtomicU64::new(first);
+    let sum = Mutex::new((Totals::default(), Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + seeds {
+                        return;
+                    }
+                    let (totals, failed) = judge(seed);
+                    let mut sum = sum.lock().expect("a judge does not panic");
+                    sum.0.add(&totals);
+                    sum.1.extend(failed);
+                }
+            });
+        }
+    });
+    let (totals, mut failed) = sum.into_inner().expect("a judge does not panic");
+    failed.sort();
+    println!("{seeds} seeds in {:.1?}", started.elapsed());
+    print!("{totals}");
+    for (seed, said) in failed.iter().take(10) {
+        println!("seed {seed} failed at commit {}: {said}", commit());
+        println!("  replay: cargo xtask sim --seed {seed}");
+    }
+    let quiet = if seeds >= 100 { totals.too_quiet(seeds) } else { Vec::new() };
+    for (name, seen, floor) in &quiet {
+        println!("too quiet: {seen} {name}, expected at least {floor}");
+    }
+    println!("{} passed, {} failed", seeds - failed.len() as u64, failed.len());
+    if failed.is_empty() && quiet.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// One seed: its totals, and what is wrong with it. A panic is a failure like any other.
+fn judge(seed: u64) -> (Totals, Option<(u64, String)>) {
+    match std::panic::catch_unwind(|| run(seed, None)) {
+        Err(_) => (Totals::default(), Some((seed, "it panicked, see above".into()))),
+        Ok(outcomes) => {
+            let broken = outcomes.violations.first().map(|it| {
+                let more = outcomes.violations.len() - 1;
+                format!("promise {} is broken: {} (and {more} more)", it.promise, it.said)
+            });
+            let said = outcomes.difference.or(broken);
+            (outcomes.totals, said.map(|said| (seed, said)))
+        }
+    }
+}
+
+fn commit() -> String {
+    let asked = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
+    let said = asked.ok().map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned());
+    said.filter(|it| !it.is_empty()).unwrap_or_else(|| "unknown".into())
+}
