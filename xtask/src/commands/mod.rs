@@ -1,0 +1,51 @@
+//! The chores and their command lines, one file each.
+
+mod bench;
+mod ci;
+mod deny;
+mod long;
+mod setup;
+mod sim;
+mod tidy;
+mod tool;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Outcome;
+
+/// The chores of this repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", disable_help_subcommand = true)]
+pub struct Chores {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Install what the tests and benchmarks need on this machine, if it is missing.
+    Setup,
+    /// Run what CI runs, step by step, and print the time of each.
+    Ci(ci::Args),
+    /// Check the rules about the tree that no compiler checks.
+    Tidy,
+    /// Build a benchmark in the release profile and run it.
+    Bench(bench::Args),
+    /// Run the simulator.
+    Sim(sim::Args),
+    /// Run a long job and keep its result in results/, with commit and machine.
+    Long(long::Args),
+}
+
+impl Chores {
+    pub fn run(self) -> Outcome {
+        match self.chore {
+            Chore::Setup => setup::run(),
+            Chore::Ci(args) => ci::run(&args),
+            Chore::Tidy => tidy::run(),
+            Chore::Bench(args) => bench::run(&args),
+            Chore::Sim(args) => sim::run(&args),
+            Chore::Long(args) => long::run(&args),
+        }
+    }
+}

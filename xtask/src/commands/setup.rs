@@ -1,0 +1,67 @@
+//! `cargo xtask setup`: what the tests and benchmarks need besides Rust.
+//!
+//! Installs only what is missing, and says what for. To add a need: a line in [`NEEDS`].
+
+use crate::failure::{Failure, Outcome};
+use crate::shell::{Run, find_program};
+
+/// A program that some test or benchmark starts, and the Debian package that carries it.
+#[derive(Debug, Clone, Copy)]
+struct Need {
+    program: &'static str,
+    package: &'static str,
+    because: &'static str,
+}
+
+const NEEDS: &[Need] = &[
+    Need {
+        program: "redis-server",
+        package: "redis-server",
+        because: "the peer that the benchmarks are held against",
+    },
+    Need {
+        program: "git",
+        package: "git",
+        because: "results carry their commit, and tidy looks at tracked files",
+    },
+];
+
+pub fn run() -> Outcome {
+    let missing: Vec<&Need> =
+        NEEDS.iter().filter(|need| find_program(need.program).is_none()).collect();
+    if missing.is_empty() {
+        eprintln!("setup: nothing is missing");
+        return Ok(());
+    }
+    for need in &missing {
+        eprintln!("setup: {} is missing: {}", need.program, need.because);
+    }
+    let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
+    let install = Run::new("apt-get install -y --no-install-recommends")
+        .args(packages)
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    if find_program("apt-get").is_none() {
+        return Err(Failure::new("this is not a Debian machine: please install the above by hand"));
+    }
+    if !is_root() {
+        return Err(Failure::new(format!(
+            "only root may install packages; please run: sudo apt-get update && sudo {}",
+            install.line()
+        )));
+    }
+    Run::new("apt-get update").run()?;
+    install.run()?;
+    // A package that installs cleanly under another program name would otherwise be found out
+    // minutes later, by a benchmark.
+    match missing.iter().find(|need| find_program(need.program).is_none()) {
+        Some(need) => Err(Failure::new(format!(
+            "the package {} brought no program {}",
+            need.package, need.program
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn is_root() -> bool {
+    Run::new("id -u").read().is_ok_and(|id| id.trim() == "0")
+}

@@ -1,0 +1,29 @@
+//! `cargo xtask sim`: the simulator, over many seeds or over one.
+
+use crate::failure::Outcome;
+use crate::shell::Run;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// How many seeds to run.
+    #[arg(long, default_value_t = 2_000)]
+    seeds: u64,
+    /// The first seed, or with `--seeds 1` the only one: replays a failure exactly.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    command(args.seeds, args.seed).run()
+}
+
+/// In the dev profile, as the tests are: optimised, but with every assertion and every
+/// overflow check left on.
+pub fn command(seeds: u64, first: Option<u64>) -> Run {
+    let run = Run::new("cargo run --quiet -p waitroom-sim --bin sim -- --seeds");
+    let run = run.arg(seeds.to_string());
+    match first {
+        Some(seed) => run.arg("--seed").arg(seed.to_string()),
+        None => run,
+    }
+}
