@@ -100,7 +100,7 @@ impl Room {
     /// Deadlines inside that have come: no-shows, sessions that ran out, slots to free.
     pub(crate) fn decide_deadlines(&self, at: Timestamp, out: &mut Vec<Event>) {
         let waiting = self.state.waiting();
-        for slot in self.index.slots.due(at).take(END_MAX) {
+        for slot in self.index.slots.due(&self.state.slots, at, END_MAX) {
             let inside = self.state.slots.get(slot);
             let by = Actor::default();
             match inside.stage {

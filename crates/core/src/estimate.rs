@@ -34,16 +34,24 @@
 //! (docs/rehearsal.md tells how well they do); `crates/sim/tests/rehearsal_estimates.rs` holds
 //! them to it.
 //!
+//! Whoever answers visitors holds an [`Outlook`]: what the newest projection and calibration say,
+//! immutable, without anything that is needed only to learn.
+//!
 //! To learn from another kind of fact, add a `note_…` here and give it to the part that uses it.
-//! Start reading at [`Estimator::estimate`].
+//! Start reading at [`Outlook::estimate`].
 
 mod ageing;
 mod calibration;
 mod giving_up;
 mod inside;
 mod line;
+mod outlook;
 mod pace;
 mod projection;
+mod settings;
+
+pub use outlook::Outlook;
+pub use settings::{Departure, Doors, LanePart, Rate, Settings, Takes};
 
 use calibration::Calibration;
 use giving_up::GivingUp;
@@ -51,6 +59,7 @@ use inside::Inside;
 use line::Line;
 use pace::Pace;
 use projection::Projection;
+use std::sync::Arc;
 
 /// How often the projection is made again. Positions move every tick, but what was learned
 /// changes over seconds; a second keeps the work far below a thousandth of a core per room.
@@ -101,50 +110,14 @@ impl Unknown {
     }
 }
 
-/// Whether the room admits at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Doors {
-    #[default]
-    Open,
-    NotStarted,
-    Paused,
-    Closed,
-}
-
-/// What the operator has set, as far as it bears on waiting.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    pub doors: Doors,
-    /// Admissions per so many milliseconds, or none when no rate is set.
-    pub rate: Option<Rate>,
-    /// How many may be inside, or none when not bounded.
-    pub max_active: Option<u64>,
-    /// How long a waiting visitor may be silent before the ticket lapses.
-    pub heartbeat_timeout_ms: u64,
-    /// The weight of each lane, by lane number.
-    pub weights: Vec<u32>,
-}
-
-/// How a waiting ticket went.
+/// People who wait next to each other, for [`Estimator::note_line`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Departure {
-    /// The visitor said so.
-    Left,
-    /// Silent for longer than the heartbeat allows.
-    Lapsed,
-}
-
-/// `admissions` every `per_ms` milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    pub admissions: u64,
-    pub per_ms: u64,
-}
-
-impl Rate {
-    fn per_one_ms(self) -> f64 {
-        self.admissions as f64 / self.per_ms.max(1) as f64
-    }
+pub struct Stretch {
+    /// The first order behind them.
+    pub end: u64,
+    pub waiting: u64,
+    /// When they joined, about.
+    pub joined_at: u64,
 }
 
 /// Learns from counts and answers how long somebody will wait. See the top of the file.
@@ -152,32 +125,43 @@ impl Rate {
 pub struct Estimator {
     tick_ms: u64,
     settings: Settings,
-    lines: Vec<Line>,
+    rows: Vec<Row>,
     giving_up: GivingUp,
     inside: Inside,
     pace: Pace,
-    projection: Projection,
-    /// By lane: lanes of unlike weight err unlike.
-    calibrations: Vec<Calibration>,
+    projection: Arc<Projection>,
     refreshed_at: Option<u64>,
+}
+
+/// A lane: its people, and how estimates for them came out. Lanes of unlike weight err unlike.
+#[derive(Clone, Debug)]
+struct Row {
+    lane: u8,
+    takes: Takes,
+    line: Line,
+    calibration: Calibration,
 }
 
 impl Estimator {
     /// An estimator that has seen nothing. `tick_ms` is how often the room admits: no estimate
     /// can be finer than that.
     pub fn new(tick_ms: u64, settings: Settings) -> Self {
-        let lanes = settings.weights.len();
-        Estimator {
+        let mut estimator = Estimator {
             tick_ms: tick_ms.max(1),
             settings,
-            lines: (0..lanes).map(|_| Line::new()).collect(),
+            rows: Vec::new(),
             giving_up: GivingUp::new(),
             inside: Inside::new(),
             pace: Pace::new(),
-            projection: Projection::default(),
-            calibrations: vec![Calibration::new(tick_ms.max(1)); lanes],
+            projection: Arc::default(),
             refreshed_at: None,
-        }
+        };
+        estimator.take_parts();
+        estimator
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// The settings changed. What was learned about visitors stays; open probes do not, because
@@ -187,29 +171,31 @@ impl Estimator {
             return;
         }
         self.settings = settings;
-        while self.lines.len() < self.settings.weights.len() {
-            self.lines.push(Line::new());
-            self.calibrations.push(Calibration::new(self.tick_ms));
-        }
-        for line in &mut self.lines {
-            line.forget_asks();
+        self.take_parts();
+        for row in &mut self.rows {
+            row.line.forget_asks();
         }
         self.refresh(at);
     }
 
+    /// The line of `lane` as it stands, in place of what was noted of it: `orders` were given out,
+    /// and these still wait, from the front. For a room that was not watched until now.
+    pub fn note_line(&mut self, lane: u8, orders: u64, row: impl IntoIterator<Item = Stretch>) {
+        if let Some(known) = self.row(lane) {
+            known.line = Line::found(orders, row);
+        }
+    }
+
     /// `n` tickets joined at the end of `lane`.
     pub fn note_joined(&mut self, at: u64, lane: u8, n: u64) {
-        if let Some(line) = self.lines.get_mut(usize::from(lane)) {
-            line.joined(at, n);
+        if let Some(row) = self.row(lane) {
+            row.line.joined(at, n);
         }
     }
 
     /// `n` tickets of `lane` were admitted; everyone before `next_order` is now out of the line.
     pub fn note_admitted(&mut self, at: u64, lane: u8, n: u64, next_order: u64) {
-        let lane = usize::from(lane);
-        if let (Some(line), Some(calibration)) =
-            (self.lines.get_mut(lane), self.calibrations.get_mut(lane))
-        {
+        if let Some(Row { line, calibration, .. }) = self.row(lane) {
             line.admitted(n, next_order, |ask| calibration.resolved(at, ask));
         }
         self.pace.admitted(n);
@@ -218,12 +204,18 @@ impl Estimator {
 
     /// The ticket at `order` of `lane` left or lapsed while waiting.
     pub fn note_departed(&mut self, at: u64, lane: u8, order: u64, how: Departure) {
-        if let Some(line) = self.lines.get_mut(usize::from(lane))
-            && let Some(joined_at) = line.departed(order)
+        if let Some(row) = self.row(lane)
+            && let Some(joined_at) = row.line.departed(order)
         {
             let age_ms = at.saturating_sub(joined_at);
             self.giving_up.departed(age_ms, how, self.settings.heartbeat_timeout_ms);
         }
+    }
+
+    /// `n` people hold slots since `admitted_at`; earlier ones are noted first. For those who were
+    /// inside before the room was watched.
+    pub fn note_inside(&mut self, admitted_at: u64, n: u64) {
+        self.inside.entered(admitted_at, n);
     }
 
     /// A slot taken at `admitted_at` came back: a session ended, or a claim ran out.
@@ -233,41 +225,80 @@ impl Estimator {
 
     /// The line of `lane` was put in a new order (a draw). Ages are mixed from here on.
     pub fn note_drawn(&mut self, at: u64, lane: u8) {
-        if let Some(line) = self.lines.get_mut(usize::from(lane)) {
-            line.drawn();
+        if let Some(row) = self.row(lane) {
+            row.line.drawn();
         }
         self.refresh(at);
     }
 
-    /// Time has passed; call it at least once a tick. Makes the projection anew when it is due.
-    pub fn advance(&mut self, at: u64) {
-        if self.refreshed_at.is_none_or(|last| at >= last + REFRESH_MS) {
+    /// Makes the projection anew although it is not due.
+    pub fn look_again(&mut self, at: u64) {
+        self.refresh(at);
+    }
+
+    /// Time has passed; call it at least once a tick while people wait. Makes the projection anew
+    /// when it is due, and says whether it did.
+    pub fn advance(&mut self, at: u64) -> bool {
+        let due = self.next_refresh().is_none_or(|due| at >= due);
+        if due {
             self.refresh(at);
         }
+        due
+    }
+
+    /// When the projection is due to be made again; none before the first.
+    pub fn next_refresh(&self) -> Option<u64> {
+        self.refreshed_at.map(|last| last + REFRESH_MS)
+    }
+
+    /// How many wait in `lane`, as far as was noted.
+    pub fn waiting(&self, lane: u8) -> u64 {
+        self.rows.iter().find(|row| row.lane == lane).map_or(0, |row| row.line.waiting())
     }
 
     /// The wait of somebody in `lane` with `ahead` people before them.
     pub fn estimate(&self, ahead: u64, lane: u8) -> Result<Interval, Unknown> {
-        match self.settings.doors {
-            Doors::Open => {}
-            Doors::NotStarted => return Err(Unknown::NotStarted),
-            Doors::Paused => return Err(Unknown::Paused),
-            Doors::Closed => return Err(Unknown::Closed),
+        let voices = self.rows.iter().map(|row| (row.lane, row.calibration.voice()));
+        outlook::estimate(self.settings.doors, &self.projection, voices, ahead, lane)
+    }
+
+    /// All that is needed to answer, without what is needed to learn.
+    pub fn outlook(&self) -> Outlook {
+        let voices = self.rows.iter().map(|row| (row.lane, row.calibration.voice().clone()));
+        Outlook::new(self.settings.doors, self.projection.clone(), voices.collect())
+    }
+
+    fn row(&mut self, lane: u8) -> Option<&mut Row> {
+        self.rows.iter_mut().find(|row| row.lane == lane)
+    }
+
+    /// Takes over what the settings say of lanes. Rows stay where they are, also those of lanes
+    /// that are not mentioned any more: there may still be people in them.
+    fn take_parts(&mut self) {
+        for row in &mut self.rows {
+            row.takes = Takes::Weight(0);
         }
-        let calibration = self.calibrations.get(usize::from(lane)).ok_or(Unknown::NoData)?;
-        calibration.interval(self.projection.wait(ahead, lane)?)
+        for &LanePart { lane, takes } in &self.settings.lanes {
+            match self.rows.iter_mut().find(|row| row.lane == lane) {
+                Some(row) => row.takes = takes,
+                None => {
+                    let calibration = Calibration::new(self.tick_ms);
+                    self.rows.push(Row { lane, takes, line: Line::new(), calibration });
+                }
+            }
+        }
     }
 
     fn refresh(&mut self, at: u64) {
         let passed_ms = self.refreshed_at.map_or(0, |last| at.saturating_sub(last));
         self.refreshed_at = Some(at);
         let open = self.settings.doors == Doors::Open;
-        let waiting: u64 = self.lines.iter().map(Line::waiting).sum();
+        let waiting: u64 = self.rows.iter().map(|row| row.line.waiting()).sum();
         let lapse_after_ms = self.settings.heartbeat_timeout_ms;
         self.giving_up.decay(passed_ms);
-        for line in &mut self.lines {
-            line.pass(passed_ms);
-            for cohort in line.cohorts() {
+        for row in &mut self.rows {
+            row.line.pass(passed_ms);
+            for cohort in row.line.cohorts() {
                 let age_ms = at.saturating_sub(cohort.joined_at);
                 self.giving_up.exposed(age_ms, cohort.waiting, passed_ms, lapse_after_ms);
             }
@@ -280,19 +311,19 @@ impl Estimator {
         }
         let (giving_up, pace, inside) = (&self.giving_up, &self.pace, &self.inside);
         let settings = &self.settings;
-        self.projection = Projection::make(at, self.tick_ms, settings, &self.lines, |lean| {
+        let lines: Vec<(Takes, &Line)> =
+            self.rows.iter().map(|row| (row.takes, &row.line)).collect();
+        let projection = Projection::make(at, self.tick_ms, &lines, |lean| {
             (giving_up.staying(lean, lapse_after_ms), pace.ahead(at, settings, inside, lean))
         });
-        let projection = &self.projection;
-        for (lane, (line, calibration)) in
-            self.lines.iter_mut().zip(&mut self.calibrations).enumerate()
-        {
+        for (i, Row { line, calibration, .. }) in self.rows.iter_mut().enumerate() {
             line.look(|ahead, asks| {
-                if let Ok(projected) = projection.wait(ahead, lane as u8) {
+                if let Ok(projected) = projection.wait(ahead, i) {
                     calibration.look(at, projected, asks);
                 }
             });
             calibration.refresh(passed_ms);
         }
+        self.projection = Arc::new(projection);
     }
 }

@@ -16,6 +16,7 @@ pub mod permutation;
 pub mod reply;
 pub mod settings;
 pub mod units;
+pub mod when;
 
 pub mod codec;
 
@@ -25,6 +26,7 @@ mod bucket;
 mod bytes;
 mod claim;
 mod configure;
+mod deadlines;
 mod draw_room;
 mod end;
 mod forget;
@@ -38,6 +40,7 @@ mod public_board;
 mod record;
 mod room;
 mod schedule;
+mod sight;
 mod slots;
 mod snapshot;
 mod state;
@@ -57,6 +60,7 @@ pub use record::Status;
 pub use reply::{DrawRefusal, Fresh, Refusal, Reply};
 pub use room::Room;
 pub use settings::{Invalid, Settings};
+pub use sight::Standing;
 pub use state::{Commitment, DrawState, Finish, Phase, Revealed, State};
 pub use units::{
     Epoch, Holder, Identity, JoinKey, LaneId, Millis, Number, Order, Presented, Ticket, Timestamp,

@@ -35,6 +35,18 @@ impl Line {
         if index < self.split { self.drawn.get(index) } else { self.rest.get(index - self.split) }
     }
 
+    pub(crate) fn ones(&self) -> u64 {
+        self.drawn.ones() + self.rest.ones()
+    }
+
+    /// The waiting index with so many waiting ones before it.
+    pub(crate) fn select(&self, rank: u64) -> Option<u64> {
+        match rank.checked_sub(self.drawn.ones()) {
+            None => self.drawn.select(rank),
+            Some(rank) => self.rest.select(rank).map(|index| index + self.split),
+        }
+    }
+
     pub(crate) fn count(&self, from: u64, to: u64) -> u64 {
         self.rank(to) - self.rank(from)
     }

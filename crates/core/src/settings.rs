@@ -67,6 +67,12 @@ pub struct Settings {
     pub keep_inside: bool,
     /// Whether the shop's name for a user is stored (sealed) and published with events.
     pub keep_user_id: bool,
+    /// Other sites whose pages may talk to this room, as `scheme://host[:port]`, or "*" for all;
+    /// none means pages of the room's own host only. The core does not look at it.
+    pub allowed_origins: Vec<String>,
+    /// How often a waiting client is asked to show that it is there; 0 leaves it to the server,
+    /// which knows the crowd. The core does not look at it.
+    pub heartbeat_interval: Millis,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,6 +163,10 @@ pub const SEALED_USER_MAX: usize = 512;
 pub const TICK_MIN: Millis = Millis(20);
 pub const TICK_MAX: Millis = Millis::from_secs(10);
 pub const HEARTBEAT_MIN: Millis = Millis::from_secs(3);
+/// Asking more often than once a second is a load test, not a sign of life.
+pub const HEARTBEAT_INTERVAL_MIN: Millis = Millis(1_000);
+/// Looked through for every request of another site's page; a longer list is one for a proxy.
+pub const ORIGINS_MAX: usize = 32;
 /// A year: longer spans are mistyped units, and record times hold 34 years.
 pub const SPAN_MAX: Millis = Millis::from_secs(366 * 24 * 3600);
 
@@ -191,6 +201,8 @@ impl Default for Settings {
             public_board: PublicBoardMode::Full,
             keep_inside: true,
             keep_user_id: false,
+            allowed_origins: Vec::new(),
+            heartbeat_interval: Millis(0),
         }
     }
 }
@@ -203,6 +215,7 @@ impl Settings {
         self.check_admission(&mut wrong);
         self.check_spans(&mut wrong);
         self.check_schedule(&mut wrong);
+        self.check_origins(&mut wrong);
         for (field, text) in [("title", &self.title), ("target_url", &self.target_url)] {
             if text.len() > TEXT_MAX {
                 bad(&mut wrong, field, text.len(), format!("at most {TEXT_MAX} bytes"));
@@ -289,6 +302,15 @@ impl Settings {
         if self.ticket_life != Millis(0) {
             span(wrong, "ticket_life", self.ticket_life, self.heartbeat_timeout, SPAN_MAX);
         }
+        // Whoever shows up exactly as often as asked must never be taken for gone.
+        let interval = self.heartbeat_interval;
+        if interval != Millis(0)
+            && !(HEARTBEAT_INTERVAL_MIN..self.heartbeat_timeout).contains(&interval)
+        {
+            let (min, timeout) = (ms(HEARTBEAT_INTERVAL_MIN), ms(self.heartbeat_timeout));
+            let bound = format!("0, or {min} to less than heartbeat_timeout ({timeout})");
+            bad(wrong, "heartbeat_interval", ms(interval), bound);
+        }
     }
 
     fn check_schedule(&self, wrong: &mut Vec<Invalid>) {
@@ -309,6 +331,22 @@ impl Settings {
             }
             if draw.beacon.as_ref().is_some_and(|beacon| beacon.is_empty() || beacon.len() > 256) {
                 bad(wrong, "draw.beacon", "empty or too long", "1 to 256 bytes");
+            }
+        }
+    }
+
+    fn check_origins(&self, wrong: &mut Vec<Invalid>) {
+        let origins = &self.allowed_origins;
+        if origins.len() > ORIGINS_MAX {
+            bad(wrong, "allowed_origins", origins.len(), format!("at most {ORIGINS_MAX}"));
+        }
+        for (i, origin) in origins.iter().enumerate() {
+            if !is_origin(origin) {
+                let field = format!("allowed_origins[{i}]");
+                let shown: String = origin.chars().take(80).collect();
+                let bound =
+                    "\"https://shop.example\", with a port if it has one, without a path; or \"*\"";
+                bad(wrong, &field, format!("{shown:?}"), bound);
             }
         }
     }
@@ -341,4 +379,41 @@ fn ms(span: Millis) -> String {
         n if n % 1_000 == 0 => format!("{}s", n / 1_000),
         n => format!("{n}ms"),
     }
+}
+
+/// Whether a browser could ever send this as `Origin`, letter for letter: lower case, no path, no
+/// user, no default port written out. What no browser sends would silently allow nobody.
+fn is_origin(text: &str) -> bool {
+    if text == "*" {
+        return true;
+    }
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let default_port = match scheme {
+        "https" => "443",
+        "http" => "80",
+        _ => return false,
+    };
+    // The colons of an IPv6 address stand in brackets.
+    let (host, port) = match rest.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (rest, None),
+    };
+    let port_fits = port.is_none_or(|port| {
+        port != default_port
+            && !port.starts_with('0')
+            && port.bytes().all(|byte| byte.is_ascii_digit())
+            && port.parse::<u16>().is_ok()
+    });
+    port_fits && is_host(host)
+}
+
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return address.parse::<std::net::Ipv6Addr>().is_ok_and(|it| it.to_string() == address);
+    }
+    let is_label = |label: &str| {
+        let fits = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
+        (1..=63).contains(&label.len()) && label.bytes().all(fits)
+    };
+    host.len() <= 253 && host.split('.').all(is_label)
 }

@@ -6,10 +6,11 @@
 //! sits is then a function of the history, and a replay puts it in the same place.
 
 use crate::chunked::Chunked;
+use crate::deadlines::Deadlines;
 use crate::event::Session;
 use crate::units::{Ticket, Timestamp};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inside {
@@ -38,7 +39,7 @@ pub(crate) struct Slots {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SlotIndex {
     free: BinaryHeap<Reverse<u64>>,
-    deadlines: BTreeSet<(Timestamp, u64)>,
+    deadlines: Deadlines,
     /// Ended tickets that still hold a slot; their record no longer says which.
     pub(crate) held: BTreeMap<Ticket, u64>,
 }
@@ -70,37 +71,47 @@ impl Slots {
                 self.entries.len() - 1
             }
         };
-        index.deadlines.insert((inside.deadline(), slot));
+        index.deadlines.insert(inside.deadline(), slot);
         self.entries.set(slot, Some(inside));
         self.taken += 1;
         slot
     }
 
     pub(crate) fn change(&mut self, index: &mut SlotIndex, slot: u64, stage: Stage) {
-        let mut inside = *self.get(slot);
-        index.deadlines.remove(&(inside.deadline(), slot));
-        inside.stage = stage;
-        index.deadlines.insert((inside.deadline(), slot));
+        let was = *self.get(slot);
+        let inside = Inside { stage, ..was };
         self.entries.set(slot, Some(inside));
+        if inside.deadline() != was.deadline() {
+            index.deadlines.remove(was.deadline(), slot, |slot| self.ends(slot, was.deadline()));
+            index.deadlines.insert(inside.deadline(), slot);
+        }
     }
 
     pub(crate) fn free(&mut self, index: &mut SlotIndex, slot: u64) -> Inside {
         let inside = *self.get(slot);
-        index.deadlines.remove(&(inside.deadline(), slot));
         index.free.push(Reverse(slot));
         self.entries.set(slot, None);
         self.taken -= 1;
+        index.deadlines.remove(inside.deadline(), slot, |slot| self.ends(slot, inside.deadline()));
         inside
+    }
+
+    /// Whether a slot is taken and its time runs out at this moment.
+    fn ends(&self, slot: u64, at: Timestamp) -> bool {
+        self.entries.get(slot).as_ref().is_some_and(|inside| inside.deadline() == at)
+    }
+
+    fn deadlines(&self) -> Deadlines {
+        Deadlines::of(self.iter().map(|(slot, inside)| (slot, inside.deadline())))
     }
 }
 
 impl SlotIndex {
     pub(crate) fn of(slots: &Slots) -> SlotIndex {
-        let mut index = SlotIndex::default();
+        let mut index = SlotIndex { deadlines: slots.deadlines(), ..SlotIndex::default() };
         for slot in 0..slots.entries.len() {
             match slots.entries.get(slot) {
                 Some(inside) => {
-                    index.deadlines.insert((inside.deadline(), slot));
                     if matches!(inside.stage, Stage::Held { .. }) {
                         index.held.insert(inside.ticket, slot);
                     }
@@ -113,15 +124,15 @@ impl SlotIndex {
 
     /// Puts all deadlines in order anew, after many of them changed.
     pub(crate) fn time_again(&mut self, slots: &Slots) {
-        self.deadlines = slots.iter().map(|(slot, inside)| (inside.deadline(), slot)).collect();
+        self.deadlines = slots.deadlines();
     }
 
     pub(crate) fn first_deadline(&self) -> Option<Timestamp> {
-        self.deadlines.first().map(|(at, _)| *at)
+        self.deadlines.first()
     }
 
-    /// Slots whose deadline has come, earliest first.
-    pub(crate) fn due(&self, at: Timestamp) -> impl Iterator<Item = u64> + '_ {
-        self.deadlines.range(..=(at, u64::MAX)).map(|(_, slot)| *slot)
+    /// The first `most` slots whose deadline has come, earliest first.
+    pub(crate) fn due(&self, slots: &Slots, at: Timestamp, most: usize) -> Vec<u64> {
+        self.deadlines.due(at, most, |when, slot| slots.ends(slot, when))
     }
 }

@@ -1,7 +1,9 @@
 //! What the estimator promises, told with small lines of people.
 
 use proptest::prelude::*;
-use waitroom_core::estimate::{Departure, Doors, Estimator, Interval, Rate, Settings, Unknown};
+use waitroom_core::estimate::{
+    Departure, Doors, Estimator, Interval, LanePart, Rate, Settings, Stretch, Takes, Unknown,
+};
 
 const TICK_MS: u64 = 200;
 
@@ -11,7 +13,7 @@ fn settings(per_s: u64) -> Settings {
         rate: Some(Rate { admissions: per_s, per_ms: 1_000 }),
         max_active: None,
         heartbeat_timeout_ms: 60_000,
-        weights: vec![1],
+        lanes: LanePart::weights([1]),
     }
 }
 
@@ -203,9 +205,23 @@ fn manual_admissions_are_measured_where_no_rate_is_set() {
     assert!(interval.likely_ms.abs_diff(300_000) < 30_000, "{interval:?}");
 }
 
+/// Twice as many enter as the rate says, because an operator lets in as many again.
+#[test]
+fn a_pace_other_than_the_rate_is_learned_while_slots_are_free() {
+    let slots = Settings { max_active: Some(1_000_000), ..settings(10) };
+    let mut estimator = Estimator::new(TICK_MS, slots);
+    estimator.note_joined(0, 0, 20_000);
+    for second in 1..=300 {
+        estimator.note_admitted(second * 1_000, 0, 20, second * 20);
+        estimator.advance(second * 1_000);
+    }
+    let likely = likely(&estimator, 2_999, 0);
+    assert!(likely.abs_diff(150_000) < 10_000, "{likely}");
+}
+
 #[test]
 fn lanes_share_the_pace_by_weight() {
-    let two = Settings { weights: vec![1, 3], ..settings(20) };
+    let two = Settings { lanes: LanePart::weights([1, 3]), ..settings(20) };
     let mut estimator = Estimator::new(TICK_MS, two);
     estimator.note_joined(0, 0, 3_000);
     estimator.note_joined(0, 1, 3_000);
@@ -216,6 +232,75 @@ fn lanes_share_the_pace_by_weight() {
     let light = estimator.estimate(2_999, 0).expect("the lane moves").likely_ms;
     assert!(heavy.abs_diff(200_000) < 6_000, "{heavy}");
     assert!(light.abs_diff(300_000) < 9_000, "{light}");
+}
+
+fn likely(estimator: &Estimator, ahead: u64, lane: u8) -> u64 {
+    estimator.estimate(ahead, lane).expect("the lane moves").likely_ms
+}
+
+#[test]
+fn a_lane_without_weight_moves_when_the_others_are_empty() {
+    let two = Settings { lanes: LanePart::weights([1, 0]), ..settings(20) };
+    let mut estimator = Estimator::new(TICK_MS, two);
+    estimator.note_joined(0, 0, 2_000);
+    estimator.note_joined(0, 1, 2_000);
+    estimator.advance(0);
+    let (heavy, light) = (likely(&estimator, 1_999, 0), likely(&estimator, 1_999, 1));
+    assert!(heavy.abs_diff(100_000) < 3_000, "{heavy}");
+    assert!(light.abs_diff(200_000) < 6_000, "{light}");
+}
+
+#[test]
+fn those_who_come_back_take_their_share_and_no_more() {
+    let share = LanePart { lane: 255, takes: Takes::Share(20) };
+    let mut lanes = LanePart::weights([1, 3]);
+    lanes.push(share);
+    let mut estimator = Estimator::new(TICK_MS, Settings { lanes, ..settings(20) });
+    // Lane 1 stays empty: a fifth is a fifth beside lane 0 alone.
+    estimator.note_joined(0, 0, 3_000);
+    estimator.note_joined(0, 255, 400);
+    estimator.advance(0);
+    // Returning gets 4 of 20 a second for 100 s; lane 0 gets 16, then everything.
+    let (back, main) = (likely(&estimator, 399, 255), likely(&estimator, 2_999, 0));
+    assert!(back.abs_diff(100_000) < 3_000, "{back}");
+    assert!(main.abs_diff(170_000) < 6_000, "{main}");
+}
+
+#[test]
+fn a_lane_that_came_later_does_not_disturb_the_others() {
+    let mut estimator = Estimator::new(TICK_MS, settings(10));
+    let share = LanePart { lane: 255, takes: Takes::Share(50) };
+    let with = |weights: &[u32]| {
+        let mut lanes = LanePart::weights(weights.iter().copied());
+        lanes.push(share);
+        Settings { lanes, ..settings(10) }
+    };
+    estimator.note_settings(0, with(&[1]));
+    estimator.note_settings(0, with(&[1, 1]));
+    estimator.note_joined(0, 255, 500);
+    estimator.note_joined(0, 1, 1_000);
+    estimator.advance(1_000);
+    assert_eq!([0, 1, 255].map(|lane| estimator.waiting(lane)), [0, 1_000, 500]);
+    let (back, new) = (likely(&estimator, 499, 255), likely(&estimator, 999, 1));
+    assert!(back.abs_diff(100_000) < 3_000, "{back}");
+    // Alone after 100 s, or still sharing if people keep coming back as they just did.
+    assert!((148_000..=202_000).contains(&new), "{new}");
+}
+
+#[test]
+fn a_line_that_was_there_before_is_foretold_like_one_that_was_watched() {
+    let mut estimator = Estimator::new(TICK_MS, settings(10));
+    let row = (1..=100).map(|i| Stretch { end: 500 + i * 60, waiting: 50, joined_at: i * 100 });
+    estimator.note_line(0, 6_500, row);
+    estimator.advance(20_000);
+    assert_eq!(estimator.waiting(0), 5_000);
+    let found = likely(&estimator, 3_999, 0);
+    assert!(found.abs_diff(400_000) < 8_000, "{found}");
+    // Those behind the front are known by their orders, and more come behind them.
+    estimator.note_departed(20_000, 0, 900, Departure::Left);
+    estimator.note_admitted(20_000, 0, 50, 560);
+    estimator.note_joined(20_000, 0, 10);
+    assert_eq!(estimator.waiting(0), 5_000 - 1 - 50 + 10);
 }
 
 #[test]
@@ -247,6 +332,7 @@ enum Fact {
     Freed(u64),
     Advance,
     Drawn,
+    Found(u64, u64),
     Rate(u64),
     Doors(u8),
 }
@@ -259,6 +345,7 @@ fn fact() -> impl Strategy<Value = (u64, u8, Fact)> {
         any::<u64>().prop_map(Fact::Freed),
         Just(Fact::Advance),
         Just(Fact::Drawn),
+        (any::<u64>(), 1..400u64).prop_map(|(o, n)| Fact::Found(o >> (o % 64), n)),
         (0..1_000_000u64).prop_map(Fact::Rate),
         (0..4u8).prop_map(Fact::Doors),
     ];
@@ -270,7 +357,7 @@ proptest! {
     /// may then be poor, but they stay answers.
     #[test]
     fn no_order_of_facts_breaks_it(facts in prop::collection::vec(fact(), 1..200)) {
-        let two = Settings { weights: vec![1, 2], max_active: Some(100), ..settings(10) };
+        let two = Settings { lanes: LanePart::weights([1, 2]), max_active: Some(100), ..settings(10) };
         let mut estimator = Estimator::new(TICK_MS, two.clone());
         let mut at = 0;
         for (passed, lane, fact) in facts {
@@ -283,7 +370,17 @@ proptest! {
                     estimator.note_departed(at, lane, order, how);
                 }
                 Fact::Freed(since) => estimator.note_freed(at, since),
-                Fact::Advance => estimator.advance(at),
+                Fact::Advance => {
+                    estimator.advance(at);
+                }
+                Fact::Found(orders, waiting) => {
+                    let row = (1..=waiting).map(|i| Stretch {
+                        end: orders / waiting * i,
+                        waiting: i,
+                        joined_at: at.saturating_sub(i),
+                    });
+                    estimator.note_line(lane, orders, row);
+                }
                 Fact::Drawn => estimator.note_drawn(at, lane),
                 Fact::Rate(n) => {
                     let rate = Some(Rate { admissions: n, per_ms: n % 7 });
@@ -300,6 +397,8 @@ proptest! {
                     prop_assert!(i.low_ms <= i.likely_ms && i.likely_ms <= i.high_ms, "{i:?}");
                     prop_assert!(i.high_ms - i.low_ms <= 2 * i.likely_ms + 2, "{i:?}");
                 }
+                let outlook = estimator.outlook().estimate(ahead, lane);
+                prop_assert_eq!(outlook, estimator.estimate(ahead, lane));
             }
         }
     }

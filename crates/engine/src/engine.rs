@@ -58,7 +58,8 @@ impl<S: Store> Engine<S> {
         };
         let (opened, is_open) = oneshot::channel();
         let running = tokio::spawn(task.run(opened));
-        is_open.await.expect("a room's task says how its opening went")?;
+        let gone = || OpenError::Broke { why: "the room's task ended while opening".into() };
+        is_open.await.unwrap_or_else(|_| Err(gone()))?;
         self.tasks.lock().expect("nobody panics while holding it").push(running);
         self.rooms().insert(name.clone(), handle.clone());
         Ok(handle)

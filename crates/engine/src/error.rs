@@ -31,6 +31,10 @@ pub enum OpenError {
         what: Damaged,
     },
     AlreadyOpen,
+    /// We panicked over it: a mistake of ours, or a log that no release of ours has written.
+    Broke {
+        why: String,
+    },
 }
 
 impl fmt::Display for Unanswered {
@@ -60,6 +64,7 @@ impl fmt::Display for OpenError {
                 write!(f, "the log does not read back after event {at}: {what}")
             }
             OpenError::AlreadyOpen => f.write_str("the room is already open here"),
+            OpenError::Broke { why } => f.write_str(why),
         }
     }
 }

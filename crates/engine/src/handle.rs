@@ -3,19 +3,36 @@
 use crate::clock::Reading;
 use crate::error::Unanswered;
 use crate::liveness::Liveness;
+use crate::waits::Outlook;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Notify, mpsc, oneshot};
-use waitroom_core::{Actor, Board, Command, Reply, Room, Timestamp};
+use waitroom_core::estimate::Doors;
+use waitroom_core::{Actor, Board, Command, Reply, Room, Timestamp, View};
 use waitroom_store::{Clock, RoomName};
 
 /// A reply, and the version of the room in which it is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub reply: Reply,
+    /// The ticket that the reply is about, as it stood right after the command, so that an answer
+    /// need not wait for a board. None for refusals and for replies about no single ticket.
+    ///
+    /// `version` is the head of the whole round, and the rest of the round may have gone further:
+    /// somebody left, a tick admitted. A position taken earlier in the round is therefore equal to
+    /// the one at `version` or larger, never smaller; and as positions never rise, no later answer
+    /// with this version or a newer one can show a larger one than this.
+    pub view: Option<View>,
     pub version: u64,
 }
+
+/// A board that is only looked at: no count of holders is touched, so that many threads can read
+/// without passing a cache line around. Meant for a short look; to keep a board, take
+/// [`RoomHandle::board`].
+pub type BoardGuard = arc_swap::Guard<Arc<Board>>;
+
+pub type OutlookGuard = arc_swap::Guard<Arc<Outlook>>;
 
 #[derive(Clone, Debug)]
 pub struct RoomHandle {
@@ -54,9 +71,12 @@ pub(crate) struct Shared {
     pub(crate) name: RoomName,
     pub(crate) board: ArcSwap<Board>,
     pub(crate) liveness: ArcSwap<Liveness>,
+    pub(crate) outlook: ArcSwap<Outlook>,
     pub(crate) published: Notify,
     /// The newest version that some reader is waiting for.
     pub(crate) wanted: AtomicU64,
+    /// The newest version that is durable; the board may still be behind it.
+    pub(crate) committed: AtomicU64,
     /// Wakes the room's task when a board is wanted or housekeeping is due.
     pub(crate) nudge: Notify,
     clock: Arc<dyn Clock>,
@@ -80,8 +100,10 @@ impl Shared {
             name,
             board: ArcSwap::from_pointee(Board::new(empty.state().clone(), 0, Timestamp(0))),
             liveness: ArcSwap::from_pointee(Liveness::open(empty.state(), Timestamp(0))),
+            outlook: ArcSwap::from_pointee(Outlook::unknown(Doors::NotStarted)),
             published: Notify::new(),
             wanted: AtomicU64::new(0),
+            committed: AtomicU64::new(0),
             nudge: Notify::new(),
             clock,
             offset: AtomicU64::new(0),
@@ -133,27 +155,67 @@ impl RoomHandle {
             mpsc::error::TrySendError::Full(_) => Unanswered::Overloaded,
             mpsc::error::TrySendError::Closed(_) => Unanswered::Stopping,
         })?;
-        answered.await.unwrap_or(Err(Unanswered::Stopping))
+        // Dropped without an answer: the task broke over this round or went down with the runtime,
+        // and nobody can promise that nothing was done.
+        let why = || "the room's task ended before it answered".to_owned();
+        answered.await.unwrap_or_else(|_| Err(Unanswered::OutcomeUnknown { why: why() }))
     }
 
-    /// The newest published picture of the room. Costs a pointer load.
+    /// The newest published picture of the room, to keep for a while.
     pub fn board(&self) -> Arc<Board> {
         self.shared.board.load_full()
+    }
+
+    /// The newest published picture of the room, for one look.
+    pub fn board_guard(&self) -> BoardGuard {
+        self.shared.board.load()
+    }
+
+    /// The first board newer than this version: the newest at once if it is, otherwise the next
+    /// that is published. Whoever calls again with the version it got sees every change, and none
+    /// is missed in between; but a caller that is slow finds only the newest. Waits for ever in a
+    /// room that nothing happens in, or that was stopped.
+    pub async fn next_board(&self, after_version: u64) -> Arc<Board> {
+        self.published(|board| board.version() > after_version, || ()).await
     }
 
     /// A board of at least this version; it is published early if somebody waits for it. Whoever
     /// calls sets the time limit.
     pub async fn board_at(&self, version: u64) -> Arc<Board> {
-        loop {
-            let published = self.shared.published.notified();
-            let board = self.board();
-            if board.version() >= version {
-                return board;
-            }
+        let hurry = || {
             self.shared.wanted.fetch_max(version, Ordering::AcqRel);
             self.shared.nudge.notify_one();
+        };
+        self.published(|board| board.version() >= version, hurry).await
+    }
+
+    /// Waits for a board that fits; `missing` is called before each wait.
+    async fn published(&self, fits: impl Fn(&Board) -> bool, missing: impl Fn()) -> Arc<Board> {
+        loop {
+            // Made before the look: what is published after it wakes this, polled or not.
+            let published = self.shared.published.notified();
+            if fits(&self.board_guard()) {
+                return self.board();
+            }
+            missing();
             published.await;
         }
+    }
+
+    /// The newest durable version. A reader that misses something it knows to exist asks for the
+    /// board of this version.
+    pub fn committed(&self) -> u64 {
+        self.shared.committed.load(Ordering::Acquire)
+    }
+
+    /// What visitors can be told of their waits: as new as the boards, but made less often.
+    pub fn outlook(&self) -> Arc<Outlook> {
+        self.shared.outlook.load_full()
+    }
+
+    /// The same for one look, as with [`RoomHandle::board_guard`].
+    pub fn outlook_guard(&self) -> OutlookGuard {
+        self.shared.outlook.load()
     }
 
     /// The visitor was heard of: no queue, no log, no disk.

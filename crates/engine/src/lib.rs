@@ -10,13 +10,16 @@ pub mod liveness;
 pub mod recover;
 pub mod writer;
 
+mod caught;
 mod config;
 mod engine;
 mod error;
 mod handle;
 mod task;
+mod waits;
 
 pub use config::{Config, Vault};
 pub use engine::{Engine, sweep};
 pub use error::{OpenError, Unanswered};
-pub use handle::{Answer, Beacon, COMMANDS_MAX, RoomHandle};
+pub use handle::{Answer, Beacon, BoardGuard, COMMANDS_MAX, OutlookGuard, RoomHandle};
+pub use waits::Outlook;

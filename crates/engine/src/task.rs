@@ -4,23 +4,25 @@
 //! drives as well. If an append fails, the tenure ends and the room is rebuilt from the store:
 //! memory that ran ahead of the log is not to be trusted.
 
+use crate::caught::caught;
 use crate::clock::RoomClock;
 use crate::config::{Config, FOREVER};
 use crate::draw_keeper::DrawKeeper;
 use crate::error::{OpenError, Unanswered};
 use crate::handle::{Answer, Answers, Commands, Request, Shared};
 use crate::recover::recover;
+use crate::waits::Outlook;
 use crate::writer::{Round, Writer};
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use waitroom_core::{Board, Command, Epoch, Phase, PreparedDraw, Reply, State, Timestamp};
+use waitroom_core::{Board, Command, Epoch, Phase, PreparedDraw, Reply, State, Timestamp, View};
 use waitroom_store::{AppendError, Appended, Batch, Chain, Head, Lease, LeaseName, Seams, Store};
 
 pub(crate) struct Task<S: Store> {
@@ -48,6 +50,7 @@ struct InFlight {
     closes_draw: bool,
     held: Vec<Held>,
     board: Option<Board>,
+    outlook: Option<Outlook>,
     snapshot: Option<State>,
 }
 
@@ -58,8 +61,15 @@ struct Held {
 }
 
 enum HeldReplies {
-    One(Reply),
-    Many(Vec<Reply>),
+    One(Viewed),
+    Many(Vec<Viewed>),
+}
+
+/// A reply and the ticket it is about, seen right after the command: the next command of the round
+/// may already change it.
+struct Viewed {
+    reply: Reply,
+    view: Option<View>,
 }
 
 /// Everything of one tenure.
@@ -92,6 +102,9 @@ struct Renewal {
 /// no owner nobody is admitted.
 const RENEWALS_PER_LEASE: u32 = 4;
 
+/// Requests that take the writer about as long to decide as a quick disk takes to sync.
+const OVERLAP_MIN: usize = 1_024;
+
 /// What the task was waiting for.
 enum Came {
     Appended(Result<Appended, AppendError>),
@@ -114,14 +127,17 @@ impl<S: Store> Task<S> {
         let mut opened = Some(opened);
         let mut retry = Duration::from_millis(50);
         loop {
-            let failed = match self.open().await {
+            // In a box, because it is large and soon over, and the task stays.
+            let opening = caught(Box::pin(self.open()).as_mut()).await;
+            let failed = match opening.unwrap_or_else(|why| Err(OpenError::Broke { why })) {
                 Ok((lease, writer, clock, draws, tip)) => {
                     if let Some(opened) = opened.take() {
                         let _ = opened.send(Ok(()));
                     }
                     retry = Duration::from_millis(50);
                     let mut tenure = Tenure::new(&mut self, lease, writer, clock, draws, tip);
-                    match tenure.run().await {
+                    let ended = caught(pin!(tenure.run())).await;
+                    match ended.unwrap_or_else(|why| tenure.broke(why)) {
                         Ended::Stopped => return,
                         Ended::Fenced(epoch) => {
                             self.refuse_all(|| Unanswered::NotOwner { epoch });
@@ -162,6 +178,8 @@ impl<S: Store> Task<S> {
         let clock = RoomClock::open(recovered.room.state().last_at(), reading);
         let now = recovered.room.state().last_at().max(Timestamp(reading.wall_ms));
         let mut writer = Writer::open(recovered.room, recovered.head, Epoch(lease.epoch), now);
+        writer.watch_waits();
+        let outlook = writer.outlook(now);
         let first = writer.cut().expect("opening an epoch is an event");
         let tip =
             append(&*self.store, &self.shared, &lease, &first).await.map_err(OpenError::Append)?;
@@ -169,6 +187,10 @@ impl<S: Store> Task<S> {
         draws.chain = recovered.draw_chain;
         self.shared.liveness.store(writer.liveness().clone());
         self.shared.set_time(reading, now);
+        self.shared.committed.store(tip.head.0, Ordering::Release);
+        if let Some(outlook) = outlook {
+            self.shared.outlook.store(Arc::new(outlook));
+        }
         self.shared.publish(Board::new(writer.state().clone(), tip.head.0, now));
         Ok((lease, writer, clock, draws, tip))
     }
@@ -216,7 +238,7 @@ impl<'a, S: Store> Tenure<'a, S> {
         let mut stopping = false;
         loop {
             let now = self.now();
-            let may_decide = self.in_flight.len() < self.task.config.in_flight;
+            let may_decide = self.may_decide();
             let wake = self.wake(now).filter(|_| may_decide);
             let round = self.task.config.round;
             let came = tokio::select! {
@@ -274,19 +296,32 @@ impl<'a, S: Store> Tenure<'a, S> {
         }
     }
 
+    /// Whether another round may begin. While one is on its way to the disk the next gathers: a
+    /// batch costs the same system calls whatever its size. Only a crowd that would keep the writer
+    /// busy meanwhile is worth a second one.
+    fn may_decide(&self) -> bool {
+        match self.in_flight.len() {
+            0 => true,
+            on_the_way if on_the_way < self.task.config.in_flight => {
+                self.task.inbox.len() >= OVERLAP_MIN
+            }
+            _ => false,
+        }
+    }
+
     /// Decides all that came, ticks what is due, and sends the batch on its way.
     fn round(&mut self, requests: &mut Vec<Request>) {
         let now = self.now();
         let mut held = Vec::with_capacity(requests.len());
         for request in requests.drain(..) {
             let replies = match request.commands {
-                Commands::One(command) => HeldReplies::One(self.writer.apply(now, &command)),
+                Commands::One(command) => HeldReplies::One(self.apply(now, &command)),
                 Commands::Many(commands) => HeldReplies::Many(
-                    commands.iter().map(|command| self.writer.apply(now, command)).collect(),
+                    commands.iter().map(|command| self.apply(now, command)).collect(),
                 ),
                 Commands::Reveal(beacon) => {
                     self.draws.beacon = Some(beacon);
-                    HeldReplies::One(Reply::Done)
+                    HeldReplies::One(Viewed { reply: Reply::Done, view: None })
                 }
             };
             held.push(Held { replies, to: request.answer });
@@ -304,6 +339,7 @@ impl<'a, S: Store> Tenure<'a, S> {
                     closes_draw: round.closes_draw,
                     held,
                     board: None,
+                    outlook: None,
                     snapshot: None,
                 });
             }
@@ -317,8 +353,20 @@ impl<'a, S: Store> Tenure<'a, S> {
         self.capture(now);
     }
 
+    fn apply(&mut self, now: Timestamp, command: &Command) -> Viewed {
+        let reply = self.writer.apply(now, command);
+        let view = self.writer.view_of(now, &reply);
+        Viewed { reply, view }
+    }
+
     /// Takes the pictures that are due; they go out when all that they show is durable.
     fn capture(&mut self, now: Timestamp) {
+        if let Some(outlook) = self.writer.outlook(now) {
+            match self.in_flight.back_mut() {
+                Some(last) => last.outlook = Some(outlook),
+                None => self.task.shared.outlook.store(Arc::new(outlook)),
+            }
+        }
         let head = self.writer.head();
         let wanted = self.task.shared.wanted.load(Ordering::Acquire) > self.board_version;
         let every = self.task.config.board_every.as_millis() as u64;
@@ -352,9 +400,15 @@ impl<'a, S: Store> Tenure<'a, S> {
         };
         debug_assert_eq!(tip.head.0, round.head, "the store counts events as we do");
         self.committed = tip.head.0;
+        // Before anybody hears of it: whoever was told of a version can ask for its board.
+        self.task.shared.committed.store(self.committed, Ordering::Release);
         self.chain = tip.chain;
         if round.closes_draw {
             self.draws.chain = Some(tip.chain);
+        }
+        // First, so that whoever hears of their place finds what goes with it.
+        if let Some(outlook) = round.outlook {
+            self.task.shared.outlook.store(Arc::new(outlook));
         }
         deliver(round.held, self.committed);
         if let Some(board) = round.board {
@@ -408,13 +462,23 @@ impl<'a, S: Store> Tenure<'a, S> {
 
     /// Another owns the room: nothing that is on its way will be in the log.
     fn lose(&mut self, epoch: u32) -> Ended {
+        self.abandon("the room has a new owner");
+        Ended::Fenced(epoch)
+    }
+
+    /// We panicked. What is on its way may arrive; the room is rebuilt from what did.
+    fn broke(&mut self, why: String) -> Ended {
+        self.abandon(&why);
+        Ended::Failed(why)
+    }
+
+    fn abandon(&mut self, why: &str) {
         for round in self.in_flight.drain(..) {
             for held in round.held {
-                let why = "the room has a new owner".to_owned();
+                let why = why.to_owned();
                 let _ = held.to.send(Err(Unanswered::OutcomeUnknown { why }));
             }
         }
-        Ended::Fenced(epoch)
     }
 
     fn see_to_the_draw(&mut self, now: Timestamp) {
@@ -438,7 +502,9 @@ impl<'a, S: Store> Tenure<'a, S> {
         let work = if self.behind { Some(now) } else { self.writer.next_deadline(now) };
         let wanted = self.task.shared.wanted.load(Ordering::Acquire) > self.board_version
             && self.writer.head() > self.board_version;
-        let due = [board_due, work, wanted.then_some(now)].into_iter().flatten().min()?;
+        let outlook_due = self.writer.outlook_due();
+        let due = [board_due, work, wanted.then_some(now), outlook_due];
+        let due = due.into_iter().flatten().min()?;
         Some(Duration::from_millis(due.since(now).0.min(3_600_000)))
     }
 
@@ -503,7 +569,7 @@ async fn keep_snapshot<S: Store>(
 
 fn deliver(held: Vec<Held>, version: u64) {
     for Held { replies, to } in held {
-        let answer = |reply| Answer { reply, version };
+        let answer = |Viewed { reply, view }| Answer { reply, view, version };
         let answers = match replies {
             HeldReplies::One(reply) => Answers::One(answer(reply)),
             HeldReplies::Many(replies) => Answers::Many(replies.into_iter().map(answer).collect()),

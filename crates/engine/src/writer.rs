@@ -6,8 +6,11 @@
 //! rounds are answered in order, so nobody hears of anything that a crash could take back.
 
 use crate::liveness::Liveness;
+use crate::waits::{Outlook, Waits};
 use std::sync::Arc;
-use waitroom_core::{Command, Epoch, Event, Reply, Room, State, Timestamp, What, codec};
+use waitroom_core::{
+    Command, Epoch, Event, Presented, Reply, Room, State, Timestamp, View, What, codec,
+};
 
 #[derive(Debug)]
 pub struct Writer {
@@ -22,6 +25,8 @@ pub struct Writer {
     round: Vec<Event>,
     /// Whether the open round holds the close of a draw: its chain hash will be needed.
     closes_draw: bool,
+    /// Looks on and learns how long people wait; no decision looks at it.
+    waits: Option<Waits>,
 }
 
 /// One batch to append, and where it belongs.
@@ -51,9 +56,15 @@ impl Writer {
             events: Vec::new(),
             round: Vec::new(),
             closes_draw: false,
+            waits: None,
         };
         writer.apply(at, &Command::Open { epoch });
         writer
+    }
+
+    /// From now on it learns how long people wait; see [`Writer::outlook`].
+    pub fn watch_waits(&mut self) {
+        self.waits = Some(Waits::default());
     }
 
     /// Decides one command and folds its events in, so that the next one of the batch sees its
@@ -70,6 +81,9 @@ impl Writer {
         };
         let reply = self.room.decide(at, command, &mut self.events);
         for event in self.events.drain(..) {
+            if let Some(waits) = &mut self.waits {
+                waits.note(&event, &self.room);
+            }
             self.room.absorb(&event);
             match &event.what {
                 What::Joined(joined) => self.liveness.joined(joined.ticket, event.at),
@@ -81,6 +95,23 @@ impl Writer {
             self.round.push(event);
         }
         reply
+    }
+
+    /// The ticket that a reply is about, as it stands now; none when the reply is about no single
+    /// one. Like the reply, it must not leave before the round is durable.
+    pub fn view_of(&self, at: Timestamp, reply: &Reply) -> Option<View> {
+        let presented = match *reply {
+            Reply::Joined { ticket, epoch, .. } | Reply::Moved { to: ticket, epoch } => {
+                Presented::by_service(ticket, epoch)
+            }
+            Reply::Claimed { ticket, .. }
+            | Reply::Renewed { ticket, .. }
+            | Reply::Over { ticket, .. }
+            | Reply::HandedOver { ticket, .. } => self.state().named(ticket)?,
+            _ => return None,
+        };
+        // Who presented it was checked when the command was decided.
+        self.state().look(at, &presented).ok()
     }
 
     /// Does all that is due. Returns whether something is left for the next call.
@@ -97,6 +128,19 @@ impl Writer {
             }
         }
         true
+    }
+
+    /// What visitors can be told of their waits, if that is new. To be called when a round is
+    /// over, or when [`Writer::outlook_due`] has come; like a reply it must not leave before the
+    /// round is durable.
+    pub fn outlook(&mut self, at: Timestamp) -> Option<Outlook> {
+        let at = at.max(self.room.state().last_at());
+        self.waits.as_mut()?.advance(at, &self.room)
+    }
+
+    /// When to ask for an outlook although nothing has happened; none while nobody waits.
+    pub fn outlook_due(&self) -> Option<Timestamp> {
+        self.waits.as_ref()?.next_due()
     }
 
     /// Closes the round and hands out its batch; none when nothing happened.

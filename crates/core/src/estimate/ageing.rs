@@ -21,6 +21,9 @@ const HALF_LIFE_MS: f64 = 20.0 * 60_000.0;
 /// Fewer departures than this in a class say too little; neighbours are asked as well.
 const DEPARTURES_MIN: f64 = 30.0;
 
+/// So much time counts for the age at its end.
+const AT_ONCE_MS: u64 = 2_000;
+
 /// What is believed about ages nobody has reached yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Belief {
@@ -71,8 +74,21 @@ impl Ageing {
         self.departures[class(age_ms as f64)] += 1.0;
     }
 
-    pub fn exposed(&mut self, age_ms: u64, person_ms: f64) {
-        self.exposure[class(age_ms as f64)] += person_ms;
+    /// `people` who are of this age now have been waiting for another `passed_ms`.
+    pub fn exposed(&mut self, age_ms: u64, people: u64, passed_ms: u64) {
+        let people = people as f64;
+        if passed_ms <= AT_ONCE_MS {
+            self.exposure[class(age_ms as f64)] += people * passed_ms as f64;
+            return;
+        }
+        // Nobody looked for a while, and they have grown through several classes since.
+        let to = age_ms as f64;
+        let from = age_ms.saturating_sub(passed_ms) as f64;
+        for c in class(from)..=class(to) {
+            let begins = if c == class(from) { from } else { edge(c) };
+            let ends = if c == class(to) { to } else { edge(c + 1) };
+            self.exposure[c] += people * (ends - begins).max(0.0);
+        }
     }
 
     pub fn decay(&mut self, passed_ms: u64) {

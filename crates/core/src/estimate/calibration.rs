@@ -5,7 +5,8 @@
 //!
 //! - [`drift`]: moves a projection on the way it has been moving;
 //! - [`class`]: estimates that err alike, their errors, and how often their intervals held;
-//! - [`fit`]: from errors to quantiles.
+//! - [`fit`]: from errors to quantiles;
+//! - [`voice`]: what was learned so far, and the interval it makes of a projection.
 //!
 //! The measure of an error is the logarithm of real over projected wait. What was learned from it
 //! holds for whoever asks next only if they ask in the same way; so the estimates recorded here
@@ -15,20 +16,15 @@ mod class;
 mod drift;
 mod fit;
 mod length;
+mod voice;
+
+pub(super) use self::voice::Voice;
 
 use self::class::{Class, Learned, Said};
-use self::drift::Drifts;
 use self::fit::Miss;
-use self::length::{LENGTHS, Lengths};
+use self::length::LENGTHS;
+use self::voice::CLASSES;
 use super::projection::Projected;
-use super::{Interval, Unknown, WIDTH_GIVEN_UP, WIDTH_MAX};
-
-/// One class of doubt per doubling of its share of the wait, from a thousandth up.
-const DOUBTS: usize = 9;
-const DOUBT_FIRST: f64 = 0.001;
-
-/// Where doubt is less than this share of the noise, noise decides.
-const DOUBT_SLIGHT: f64 = 0.5;
 
 /// Before a quarter of a wait has passed nothing can be said about how it goes.
 const SHARE_MIN: f64 = 0.25;
@@ -61,49 +57,23 @@ pub(super) struct Asks {
 
 #[derive(Clone, Debug)]
 pub(super) struct Calibration {
-    lengths: Lengths,
+    voice: Voice,
     luck: u64,
-    drifts: Drifts,
-    /// First by length, then by doubt.
+    /// Beside what the voice has learned of each.
     classes: Vec<Class>,
 }
 
 impl Calibration {
     pub fn new(tick_ms: u64) -> Self {
         Calibration {
-            lengths: Lengths { tick_ms: tick_ms as f64 },
+            voice: Voice::new(tick_ms as f64),
             luck: 0,
-            drifts: Drifts::default(),
-            classes: vec![Class::new(); LENGTHS + DOUBTS],
+            classes: vec![Class::new(); CLASSES],
         }
     }
 
-    /// The interval for a projected wait.
-    pub fn interval(&self, projected: Projected) -> Result<Interval, Unknown> {
-        let projected = self.drifts.applied(projected, self.lengths);
-        let (noise, doubt) = self.relative(projected);
-        let class = &self.classes[self.class(projected.wait_ms, noise, doubt)];
-        let base = projected.wait_ms + self.shift();
-        let likely = projected.wait_ms;
-        // Beyond twenty times as long or short nothing is said anyway.
-        let at = |error: f64| (base * error.clamp(-3.0, 3.0).exp() - self.shift()).max(0.0);
-        let width = |low: f64, high: f64| (high - low) / likely.max(1.0);
-        // Within a few ticks of the front the ticks themselves are wider than the rule.
-        let near = likely < 5.0 * self.lengths.tick_ms;
-        let (low, high) = class.fitted(noise, doubt);
-        if !near && width(at(low), at(high)) > WIDTH_GIVEN_UP {
-            return Err(Unknown::TooWide);
-        }
-        let (low, high) = class.expected(noise, doubt);
-        let (low, high) = (at(low), at(high));
-        // Too wide is drawn in: less often right, but still of use.
-        let keep = (WIDTH_MAX / width(low, high).max(1e-9)).min(1.0);
-        let (low, high) = (likely - (likely - low) * keep, likely + (high - likely) * keep);
-        Ok(Interval {
-            low_ms: low.round() as u64,
-            likely_ms: likely.round() as u64,
-            high_ms: high.round() as u64,
-        })
+    pub fn voice(&self) -> &Voice {
+        &self.voice
     }
 
     /// A probe is not reached yet; its wait is now projected anew.
@@ -113,14 +83,15 @@ impl Calibration {
         {
             let passed = (at - then) as f64;
             let revised = (projected.wait_ms + passed - f64::from(wait_ms)) / passed;
-            self.drifts.add(self.lengths.class(projected.wait_ms), revised);
+            let length = self.voice.lengths.class(projected.wait_ms);
+            self.voice.drifts.add(length, revised);
         }
         asks.last = Some((at, projected.wait_ms as f32));
-        let projected = self.drifts.applied(projected, self.lengths);
+        let projected = self.voice.drifted(projected);
         for ask in &asks.asks {
             self.revised(at, ask, projected.wait_ms);
         }
-        let length = self.lengths.class(projected.wait_ms);
+        let length = self.voice.lengths.class(projected.wait_ms);
         if asks.length != length {
             (asks.length, asks.looks) = (length, 0);
         }
@@ -140,30 +111,37 @@ impl Calibration {
         for ask in &asks.asks {
             let waited = at.saturating_sub(ask.tick_at) as f64 - f64::from(ask.after_ms);
             let miss = self.miss(waited, 1.0, ask);
-            self.classes[usize::from(ask.class)].resolved(miss, ask.said);
+            let class = usize::from(ask.class);
+            self.classes[class].resolved(miss, ask.said, &mut self.voice.learned[class]);
         }
     }
 
     /// Takes up what was seen while `passed_ms` went by.
     pub fn refresh(&mut self, passed_ms: u64) {
-        self.drifts.settle(passed_ms, self.lengths);
-        for class in &mut self.classes {
-            class.refresh(passed_ms);
+        let Voice { lengths, drifts, learned } = &mut self.voice;
+        drifts.settle(passed_ms, *lengths);
+        for (class, learned) in self.classes.iter_mut().zip(learned.iter_mut()) {
+            class.refresh(passed_ms, learned);
         }
-        let (lengths, doubts) = self.classes.split_at_mut(LENGTHS);
-        for kind in [lengths, doubts] {
+        let (lengths, doubts) = self.classes.split_at(LENGTHS);
+        let (of_lengths, of_doubts) = learned.split_at_mut(LENGTHS);
+        for (kind, learned) in [(lengths, of_lengths), (doubts, of_doubts)] {
+            // A class that has seen nothing yet takes over what the next smaller one has learned.
             let mut smaller = Learned::NOTHING;
-            for class in kind {
-                smaller = class.or_borrow(smaller);
+            for (class, learned) in kind.iter().zip(learned) {
+                if !class.known() {
+                    *learned = smaller;
+                }
+                smaller = *learned;
             }
         }
     }
 
     fn ask(&mut self, at: u64, length: usize, projected: Projected) -> Ask {
-        let after_ms = self.lengths.tick_ms * self.luck();
-        let (noise, doubt) = self.relative(projected);
-        let class = self.class(projected.wait_ms, noise, doubt);
-        let (low, high) = self.classes[class].expected(noise, doubt);
+        let after_ms = self.voice.lengths.tick_ms * self.luck();
+        let (noise, doubt) = self.voice.relative(projected);
+        let class = self.voice.class(projected.wait_ms, noise, doubt);
+        let (low, high) = self.voice.learned[class].expected(noise, doubt);
         Ask {
             tick_at: at,
             after_ms: after_ms as f32,
@@ -186,35 +164,16 @@ impl Calibration {
         }
         let wait_ms = f64::from(ask.wait_ms);
         // The ticks at both ends fall at random; a probe on its way has not met the second yet.
-        let phase = (self.luck() + self.luck() - 1.0) * self.lengths.tick_ms;
+        let phase = (self.luck() + self.luck() - 1.0) * self.voice.lengths.tick_ms;
         let miss = self.miss(wait_ms + (total - wait_ms) / share + phase, share, ask);
         self.classes[usize::from(ask.class)].revised(miss, ask.said, wait_ms);
     }
 
     fn miss(&self, actual_ms: f64, share: f64, ask: &Ask) -> Miss {
-        let base = f64::from(ask.wait_ms) + self.shift();
-        let error = ((actual_ms + self.shift()).max(1.0) / base).ln() as f32;
+        let shift = self.voice.shift();
+        let base = f64::from(ask.wait_ms) + shift;
+        let error = ((actual_ms + shift).max(1.0) / base).ln() as f32;
         Miss { error, noise: ask.noise, doubt: ask.doubt, share: share as f32 }
-    }
-
-    fn relative(&self, projected: Projected) -> (f64, f64) {
-        let base = projected.wait_ms + self.shift();
-        (projected.noise_ms / base, projected.doubt_ms / base)
-    }
-
-    /// Added to both sides of a ratio, to keep it sane for waits of a tick or two.
-    fn shift(&self) -> f64 {
-        self.lengths.tick_ms * 2.0
-    }
-
-    /// Where noise rules, estimates of like length err alike; where doubt rules, those of like
-    /// doubt do.
-    fn class(&self, wait_ms: f64, noise: f64, doubt: f64) -> usize {
-        if doubt < noise * DOUBT_SLIGHT {
-            return self.lengths.class(wait_ms);
-        }
-        let octaves = (doubt / DOUBT_FIRST).max(1.0).log2() as usize;
-        LENGTHS + octaves.min(DOUBTS - 1)
     }
 
     /// Even in 0..1, always the same sequence: the same events make the same estimator.

@@ -42,15 +42,15 @@ impl GivingUp {
         match how {
             Departure::Left => self.openly.departed(age_ms),
             Departure::Lapsed => self.silently.departed(age_ms.saturating_sub(lapse_after_ms)),
+            Departure::TakenOut => {}
         }
     }
 
     /// `people` of one age have waited another `passed_ms`.
     pub fn exposed(&mut self, age_ms: u64, people: u64, passed_ms: u64, lapse_after_ms: u64) {
-        let person_ms = people as f64 * passed_ms as f64;
-        self.openly.exposed(age_ms, person_ms);
+        self.openly.exposed(age_ms, people, passed_ms);
         if let Some(silent_age_ms) = age_ms.checked_sub(lapse_after_ms) {
-            self.silently.exposed(silent_age_ms, person_ms);
+            self.silently.exposed(silent_age_ms, people, passed_ms);
         }
     }
 
@@ -75,5 +75,25 @@ impl Staying {
         let silent_to = (age_ms + more_ms - self.lapse_after_ms).max(0.0);
         self.openly.survival(age_ms, more_ms)
             * self.silently.survival(silent_from, silent_to - silent_from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_taken_out_of_the_line_tells_nothing_about_patience() {
+        let staying_after = |how| {
+            let mut giving_up = GivingUp::new();
+            for _ in 0..100 {
+                giving_up.exposed(60_000, 1_000, 1_000, 30_000);
+                giving_up.departed(60_000, how, 30_000);
+            }
+            giving_up.staying(Lean::Even, 30_000).share(60_000.0, 10_000.0)
+        };
+        assert!(staying_after(Departure::Left) < 0.995);
+        assert!(staying_after(Departure::Lapsed) < 0.995);
+        assert_eq!(staying_after(Departure::TakenOut), 1.0);
     }
 }

@@ -91,7 +91,7 @@ impl Inside {
     pub fn pass(&mut self, at: u64, passed_ms: u64) {
         self.ending.decay(passed_ms);
         for &(since, people) in &self.cohorts {
-            self.ending.exposed(at.saturating_sub(since), people as f64 * passed_ms as f64);
+            self.ending.exposed(at.saturating_sub(since), people, passed_ms);
         }
     }
 

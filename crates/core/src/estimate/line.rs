@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use super::Stretch;
 use super::calibration::Asks;
 
 /// Cohorts of one lane. When there are more, neighbours are joined two by two.
@@ -47,6 +48,21 @@ impl Line {
             arrived_over_ms: 0.0,
             first_at: None,
         }
+    }
+
+    /// A line that was there before: `orders` were given out, and these still wait.
+    pub fn found(orders: u64, row: impl IntoIterator<Item = Stretch>) -> Self {
+        let mut line = Line { joined: orders, ..Line::new() };
+        for Stretch { end, waiting, joined_at } in row {
+            line.waiting += waiting;
+            line.first_at = Some(line.first_at.unwrap_or(joined_at).min(joined_at));
+            let (end, asks) = (end.min(orders), Asks::default());
+            line.cohorts.push_back(Cohort { end, joined_at, waiting, asks });
+            if line.cohorts.len() >= COHORTS_MAX {
+                line.thin();
+            }
+        }
+        line
     }
 
     pub fn waiting(&self) -> u64 {
@@ -108,10 +124,11 @@ impl Line {
     /// When the one at `order` had joined, if the line still knows them.
     pub fn departed(&mut self, order: u64) -> Option<u64> {
         let at = self.cohorts.partition_point(|cohort| cohort.end <= order);
-        let cohort = self.cohorts.get_mut(at)?;
-        if cohort.waiting == 0 {
-            return None;
-        }
+        // A shuffle moves people between neighbouring cohorts unseen; whoever leaves one that
+        // seems empty by now is counted out of the nearest that is not.
+        let near = (at..self.cohorts.len()).chain((0..at).rev());
+        let at = near.into_iter().find(|&at| self.cohorts[at].waiting > 0)?;
+        let cohort = &mut self.cohorts[at];
         cohort.waiting -= 1;
         self.waiting -= 1;
         Some(cohort.joined_at)
@@ -119,18 +136,31 @@ impl Line {
 
     /// `n` left at the front; probes before `next_order` are passed and given to `passed`.
     pub fn admitted(&mut self, n: u64, next_order: u64, mut passed: impl FnMut(&Asks)) {
-        let mut left = n;
-        while let Some(front) = self.cohorts.front_mut() {
-            if front.end > next_order {
-                let take = left.min(front.waiting);
-                front.waiting -= take;
-                self.waiting -= take;
-                return;
-            }
-            left = left.saturating_sub(front.waiting);
-            self.waiting -= front.waiting;
+        let mut counted = 0;
+        while let Some(front) = self.cohorts.front()
+            && front.end <= next_order
+        {
+            counted += front.waiting;
             passed(&front.asks);
             self.cohorts.pop_front();
+        }
+        self.waiting -= counted;
+        // A shuffle moves people between neighbouring cohorts unseen: some who were counted before
+        // the front stand behind it, or the other way round.
+        if let Some(front) = self.cohorts.front_mut() {
+            let stayed = counted.saturating_sub(n);
+            front.waiting += stayed;
+            self.waiting += stayed;
+        }
+        let mut left = n.saturating_sub(counted);
+        for cohort in &mut self.cohorts {
+            if left == 0 {
+                return;
+            }
+            let take = left.min(cohort.waiting);
+            cohort.waiting -= take;
+            self.waiting -= take;
+            left -= take;
         }
     }
 

@@ -12,11 +12,12 @@
 //! where nothing was seen yet. How far the three part is one half of the spread; the other is the
 //! chance that lies in counting people.
 
+use super::Unknown;
 use super::ageing::Lean;
 use super::giving_up::Staying;
 use super::inside::PaceAhead;
 use super::line::Line;
-use super::{Settings, Unknown};
+use super::settings::Takes;
 
 /// Nobody is told a wait beyond two days.
 pub(super) const HORIZON_MS: f64 = 48.0 * 3_600_000.0;
@@ -62,6 +63,8 @@ struct Point {
 
 struct Walker<'a> {
     line: &'a Line,
+    takes: Takes,
+    /// What that comes to beside those who are busy now.
     weight: f64,
     ages: Vec<(f64, f64)>,
     cohort: usize,
@@ -75,14 +78,13 @@ impl Projection {
     pub fn make(
         at: u64,
         tick_ms: u64,
-        settings: &Settings,
-        lines: &[Line],
+        lines: &[(Takes, &Line)],
         ahead: impl Fn(Lean) -> (Staying, Option<PaceAhead>),
     ) -> Self {
         let walk = |lean| {
             let (staying, pace) = ahead(lean);
             let bind = pace.as_ref().is_some_and(|pace| pace.slots_bind);
-            (Walk::make(at, tick_ms, settings, lines, &staying, pace, lean), bind)
+            (Walk::make(at, tick_ms, lines, &staying, pace, lean), bind)
         };
         let (even, slots_bind) = walk(Lean::Even);
         Projection {
@@ -94,13 +96,13 @@ impl Projection {
         }
     }
 
-    pub fn wait(&self, ahead: u64, lane: u8) -> Result<Projected, Unknown> {
-        let (wait_ms, ms_per_person, entered) = self.even.reached(ahead, lane)?;
+    pub fn wait(&self, ahead: u64, row: usize) -> Result<Projected, Unknown> {
+        let (wait_ms, ms_per_person, entered) = self.even.reached(ahead, row)?;
         if wait_ms > HORIZON_MS {
             return Err(Unknown::TooFar);
         }
-        let faster = self.faster.reached(ahead, lane).map_or(wait_ms, |w| w.0);
-        let slower = self.slower.reached(ahead, lane).map_or(wait_ms, |w| w.0);
+        let faster = self.faster.reached(ahead, row).map_or(wait_ms, |w| w.0);
+        let slower = self.slower.reached(ahead, row).map_or(wait_ms, |w| w.0);
         let left = (ahead as f64 + 1.0 - entered).max(0.0);
         let counted = if self.slots_bind { left + entered } else { left };
         let chance = counted.sqrt() * ms_per_person;
@@ -117,18 +119,14 @@ impl Walk {
     fn make(
         at: u64,
         tick_ms: u64,
-        settings: &Settings,
-        lines: &[Line],
+        lines: &[(Takes, &Line)],
         staying: &Staying,
         pace: Option<PaceAhead>,
         lean: Lean,
     ) -> Self {
         let Some(pace) = pace else { return Walk::default() };
-        let mut walkers: Vec<Walker<'_>> = lines
-            .iter()
-            .zip(&settings.weights)
-            .map(|(line, &weight)| Walker::new(at, line, weight))
-            .collect();
+        let mut walkers: Vec<Walker<'_>> =
+            lines.iter().map(|&(takes, line)| Walker::new(at, line, takes)).collect();
         // Nobody knows how long people will keep coming into the other lanes. The best guess is
         // that it lasts about as long as it has lasted.
         let (newcomers, lasting) = match lean {
@@ -140,7 +138,7 @@ impl Walk {
         while t < HORIZON_MS && walkers.iter().any(Walker::busy) {
             let step = (t * STEP_SHARE).max(tick_ms as f64);
             let mut rate = pace.at(t + step * 0.5);
-            let weights: f64 = walkers.iter().filter(|w| w.busy()).map(|w| w.weight).sum();
+            let weights = weigh(&mut walkers);
             for walker in walkers.iter().filter(|w| !w.busy()) {
                 let share = rate * walker.weight / (weights + walker.weight).max(1e-9);
                 let since = walker.line.open_for_ms(at);
@@ -157,8 +155,8 @@ impl Walk {
 
     /// When whoever has `ahead` people before them is reached; how long the front takes for one
     /// person there; and how many entered by then.
-    fn reached(&self, ahead: u64, lane: u8) -> Result<(f64, f64, f64), Unknown> {
-        let points = self.lanes.get(usize::from(lane)).ok_or(Unknown::NoData)?;
+    fn reached(&self, ahead: u64, row: usize) -> Result<(f64, f64, f64), Unknown> {
+        let points = self.lanes.get(row).ok_or(Unknown::NoData)?;
         // The one asking must be reached too.
         let before = ahead as f64 + 1.0;
         let i = points.partition_point(|point| point.before < before);
@@ -176,8 +174,35 @@ impl Walk {
     }
 }
 
+/// Gives every lane its weight of the moment, as the room's turns would, and adds up the busy ones.
+fn weigh(walkers: &mut [Walker<'_>]) -> f64 {
+    let busy = |walkers: &[Walker<'_>]| -> f64 {
+        walkers.iter().filter(|w| w.busy()).map(|w| w.weight).sum()
+    };
+    for walker in walkers.iter_mut() {
+        walker.weight = match walker.takes {
+            Takes::Weight(weight) => f64::from(weight),
+            Takes::Share(_) => 0.0,
+        };
+    }
+    let ordinary = busy(walkers).max(1.0);
+    for walker in walkers.iter_mut() {
+        if let Takes::Share(share) = walker.takes {
+            let share = f64::from(share.min(99));
+            walker.weight = ordinary * share / (100.0 - share);
+        }
+    }
+    if busy(walkers) == 0.0 {
+        // Only those wait who take what the others leave, and that is everything.
+        for walker in walkers.iter_mut().filter(|w| w.busy()) {
+            walker.weight = 1.0;
+        }
+    }
+    busy(walkers)
+}
+
 impl<'a> Walker<'a> {
-    fn new(at: u64, line: &'a Line, weight: u32) -> Self {
+    fn new(at: u64, line: &'a Line, takes: Takes) -> Self {
         let mut end = 0.0;
         let ages = line
             .cohorts()
@@ -187,8 +212,7 @@ impl<'a> Walker<'a> {
             })
             .collect();
         let points = vec![Point { before: 0.0, entered: 0.0, wait_ms: 0.0 }];
-        let weight = f64::from(weight);
-        Walker { line, weight, ages, cohort: 0, x: 0.0, entered: 0.0, end, points }
+        Walker { line, takes, weight: 0.0, ages, cohort: 0, x: 0.0, entered: 0.0, end, points }
     }
 
     /// A little beyond today's line, so that whoever joins before the next walk finds a place.

@@ -104,12 +104,13 @@ fn block() -> impl Strategy<Value = Block> {
 
 /// The bytes do not ask whether a room could be set so.
 fn settings() -> impl Strategy<Value = Arc<Settings>> {
-    let words = (text(), text(), prop::collection::vec((text(), any::<u32>()), 0..4));
+    let origins = prop::collection::vec(text(), 0..3);
+    let words = (text(), text(), prop::collection::vec((text(), any::<u32>()), 0..4), origins);
     let numbers = prop::collection::vec(anything(), 13);
     let options = prop::collection::vec(prop::option::of(anything()), 6);
     let choices = prop::collection::vec(any::<bool>(), 8);
     (words, numbers, options, choices, any::<u32>()).prop_map(|(words, n, o, yes, window)| {
-        let (title, target_url, lanes) = words;
+        let (title, target_url, lanes, origins) = words;
         let small = |number: u64| number as u32;
         Arc::new(Settings {
             title,
@@ -144,6 +145,8 @@ fn settings() -> impl Strategy<Value = Arc<Settings>> {
             },
             keep_inside: yes[6],
             keep_user_id: yes[7],
+            allowed_origins: origins,
+            heartbeat_interval: Millis(n[12]),
         })
     })
 }

@@ -198,6 +198,21 @@ const WRONG: &[Wrong] = &[
         field: "target_url",
         bound: "at most 2048 bytes",
     },
+    Wrong {
+        change: |s| s.heartbeat_interval = s.heartbeat_timeout,
+        field: "heartbeat_interval",
+        bound: "0, or 1s to less than heartbeat_timeout (120s)",
+    },
+    Wrong {
+        change: |s| s.heartbeat_interval = Millis(999),
+        field: "heartbeat_interval",
+        bound: "0, or 1s to less than heartbeat_timeout (120s)",
+    },
+    Wrong {
+        change: |s| s.allowed_origins = vec!["https://shop.example".into(); 33],
+        field: "allowed_origins",
+        bound: "at most 32",
+    },
 ];
 
 fn refused(world: &mut World, settings: Settings) -> Vec<Invalid> {
@@ -278,6 +293,80 @@ fn what_stands_on_its_bound_is_allowed() {
     apply(&mut together, "starts_at=10s");
     apply(&mut together, "ends_at=10.001s");
     assert_eq!(together.check(), Ok(()));
+}
+
+fn origin_fits(origin: &str) -> bool {
+    let allowed_origins = vec!["*".into(), origin.into()];
+    match (Settings { allowed_origins, ..Settings::default() }).check() {
+        Ok(()) => true,
+        Err(wrong) => {
+            let fields: Vec<&str> = wrong.iter().map(|it| &*it.field).collect();
+            assert_eq!(fields, ["allowed_origins[1]"]);
+            false
+        }
+    }
+}
+
+#[test]
+fn an_origin_is_what_a_browser_would_send() {
+    let longest = format!("https://{}.example", "a".repeat(63));
+    let good = [
+        "*",
+        "https://shop.example",
+        "http://localhost:3000",
+        "https://shop.example:8443",
+        "http://127.0.0.1:8080",
+        "http://[::1]:8080",
+        "https://[2001:db8::1]",
+        "https://xn--bcher-kva.example",
+        &longest,
+    ];
+    for origin in good {
+        assert!(origin_fits(origin), "{origin}");
+    }
+}
+
+#[test]
+fn what_no_browser_sends_as_origin_is_refused() {
+    let too_long = format!("https://{}.example", "a".repeat(64));
+    let bad = [
+        "",
+        "null",
+        "shop.example",
+        "https://",
+        "https://shop.example/",
+        "https://shop.example/path",
+        "https://Shop.example",
+        "HTTPS://shop.example",
+        "https://*.shop.example",
+        "https://shop.example:443",
+        "http://shop.example:80",
+        "https://shop.example:",
+        "https://shop.example:0",
+        "https://shop.example:+1",
+        "https://shop.example:65536",
+        "https://user@shop.example",
+        "https://shop..example",
+        "https://shop.example https://other.example",
+        "ftp://shop.example",
+        "https://[::1",
+        "https://[0:0::1]",
+        "https://a:b:1",
+        &too_long,
+    ];
+    for origin in bad {
+        assert!(!origin_fits(origin), "{origin}");
+    }
+}
+
+#[test]
+fn settings_of_an_older_log_get_what_they_lack() {
+    let mut old = serde_json::to_value(Settings::default()).expect("settings are JSON");
+    let fields = old.as_object_mut().expect("an object");
+    fields.remove("allowed_origins").expect("a field of today");
+    fields.remove("heartbeat_interval").expect("a field of today");
+    let read: Settings = serde_json::from_value(old).expect("an old log is read");
+    assert_eq!(read, Settings::default());
 }
 
 #[test]

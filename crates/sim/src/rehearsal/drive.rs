@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use waitroom_core::estimate::{Departure, Doors, Estimator, Rate, Settings};
+use waitroom_core::estimate::{Departure, Doors, Estimator, LanePart, Rate, Settings};
 
 use super::asks::Asks;
 use super::calendar::Calendar;
@@ -136,7 +136,7 @@ impl<'a> Sale<'a> {
             rate: plan.rate_per_s.map(|admissions| Rate { admissions, per_ms: 1_000 }),
             max_active: Some(plan.capacity),
             heartbeat_timeout_ms: plan.heartbeat_timeout_ms,
-            weights: plan.lanes.iter().map(|lane| lane.weight).collect(),
+            lanes: LanePart::weights(plan.lanes.iter().map(|lane| lane.weight)),
         };
         Sale {
             plan,

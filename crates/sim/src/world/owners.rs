@@ -50,7 +50,12 @@ impl<S: Store + Clone> World<S> {
         let clock = RoomClock::open(last, reading);
         let at = last.max(Timestamp(reading.wall_ms));
         let epoch = Epoch(lease.epoch);
-        let writer = Writer::open(recovered.room, recovered.head, epoch, at);
+        let mut writer = Writer::open(recovered.room, recovered.head, epoch, at);
+        // It decides nothing, but its own checks should see all that can happen to a room. One
+        // seed in ten is enough for that; projecting the line costs more than the rest of the run.
+        if self.seed.is_multiple_of(10) {
+            writer.watch_waits();
+        }
         model.apply(at, &Command::Open { epoch });
         let mut draws = DrawKeeper::default();
         draws.chain = recovered.draw_chain;
@@ -242,6 +247,7 @@ impl<S: Store + Clone> World<S> {
     pub(super) fn cut(&mut self, i: usize) {
         let now = self.room_time(i);
         let Some(tenure) = self.instances[i].tenure.as_mut() else { return };
+        let _ = tenure.writer.outlook(now);
         let Some(round) = tenure.writer.cut() else { return };
         let key = (tenure.lease.epoch, round.head);
         self.models.insert(key, tenure.model.clone());

@@ -39,11 +39,11 @@ pub(super) struct Class {
     unripe: Vec<Miss>,
     pull: Sides,
     looks: f64,
-    learned: Learned,
     known: bool,
 }
 
-/// What a class can lend to another that has seen nothing yet.
+/// What a class has learned: enough for an interval, and to lend to another class that has seen
+/// nothing yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Learned {
     fit: Fit,
@@ -53,6 +53,26 @@ pub(super) struct Learned {
 impl Learned {
     pub const NOTHING: Learned =
         Learned { fit: Fit::BLANK, stretch: Sides { low: 1.0, high: 1.0 } };
+
+    /// The lowest and highest error to expect of an estimate with this noise and doubt. The
+    /// projection itself always lies between them: it is what visitors are told as likely, and it
+    /// must not jump where one class ends and another begins, or somebody further back would be
+    /// promised less.
+    pub fn expected(&self, noise: f64, doubt: f64) -> (f64, f64) {
+        self.between(noise, doubt, self.stretch)
+    }
+
+    /// The same before stretching: what the errors themselves say.
+    pub fn fitted(&self, noise: f64, doubt: f64) -> (f64, f64) {
+        self.between(noise, doubt, Sides { low: 1.0, high: 1.0 })
+    }
+
+    fn between(&self, noise: f64, doubt: f64, stretch: Sides) -> (f64, f64) {
+        let Expected { middle, down, up } = self.fit.expected(noise, doubt);
+        let (down, up) = (down * stretch.low, up * stretch.high);
+        let (down, up) = (down.max(up * LOPSIDED), up.max(down * LOPSIDED));
+        ((middle - down).min(0.0), (middle + up).max(0.0))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,34 +97,13 @@ impl Class {
             unripe: Vec::new(),
             pull: Sides::default(),
             looks: 0.0,
-            learned: Learned::NOTHING,
             known: false,
         }
     }
 
-    /// The lowest and highest error to expect of an estimate with this noise and doubt. The
-    /// projection itself always lies between them: it is what visitors are told as likely, and it
-    /// must not jump where one class ends and another begins, or somebody further back would be
-    /// promised less.
-    pub fn expected(&self, noise: f64, doubt: f64) -> (f64, f64) {
-        self.between(noise, doubt, self.learned.stretch)
-    }
-
-    /// The same before stretching: what the errors themselves say.
-    pub fn fitted(&self, noise: f64, doubt: f64) -> (f64, f64) {
-        self.between(noise, doubt, Sides { low: 1.0, high: 1.0 })
-    }
-
-    fn between(&self, noise: f64, doubt: f64, stretch: Sides) -> (f64, f64) {
-        let Expected { middle, down, up } = self.learned.fit.expected(noise, doubt);
-        let (down, up) = (down * stretch.low, up * stretch.high);
-        let (down, up) = (down.max(up * LOPSIDED), up.max(down * LOPSIDED));
-        ((middle - down).min(0.0), (middle + up).max(0.0))
-    }
-
     /// A probe was passed.
-    pub fn resolved(&mut self, miss: Miss, said: Said) {
-        let stretch = &mut self.learned.stretch;
+    pub fn resolved(&mut self, miss: Miss, said: Said, learned: &mut Learned) {
+        let stretch = &mut learned.stretch;
         stretch.low = pulled(stretch.low, STEP * (missed(miss.error < said.low) - STEP_TAIL));
         stretch.high = pulled(stretch.high, STEP * (missed(miss.error > said.high) - STEP_TAIL));
         if self.misses.len() < KEPT {
@@ -127,33 +126,30 @@ impl Class {
         }
     }
 
-    pub fn refresh(&mut self, passed_ms: u64) {
+    pub fn refresh(&mut self, passed_ms: u64, learned: &mut Learned) {
         if self.looks > 0.0 {
             let by = passed_ms as f64 / self.looks;
-            let stretch = &mut self.learned.stretch;
+            let stretch = &mut learned.stretch;
             stretch.low = pulled(stretch.low, self.pull.low * by);
             stretch.high = pulled(stretch.high, self.pull.high * by);
             (self.pull, self.looks) = (Sides::default(), 0.0);
         }
         if self.misses.len() >= RIPE {
             if std::mem::take(&mut self.stale) {
-                self.learned.fit = Fit::of(&self.misses);
+                learned.fit = Fit::of(&self.misses);
                 self.known = true;
             }
         } else if self.misses.len() + self.unripe.len() >= RIPE {
             self.unripe.extend_from_slice(&self.misses);
-            self.learned.fit = Fit::of(&self.unripe);
+            learned.fit = Fit::of(&self.unripe);
             self.known = true;
         }
         self.unripe.clear();
     }
 
-    /// What this class has learned; if nothing, it takes over what `smaller` has.
-    pub fn or_borrow(&mut self, smaller: Learned) -> Learned {
-        if !self.known {
-            self.learned = smaller;
-        }
-        self.learned
+    /// Whether it has seen enough to go by its own errors.
+    pub fn known(&self) -> bool {
+        self.known
     }
 }
 

@@ -1,54 +1,17 @@
 //! The engine with real stores: what it tells is durable, what it cannot do it says at once.
 
+use crate::help::{config, configured, futures_joined, join, presented, room, settings};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use waitroom_core::settings::{DrawSettings, Rate};
 use waitroom_core::{
-    Actor, Command, Fresh, Join, JoinKey, Millis, Phase, Presented, Reply, Settings, Status,
-    Ticket, Timestamp,
+    Actor, Command, Fresh, Join, JoinKey, Millis, Phase, Reply, Settings, Status, Ticket, Timestamp,
 };
 use waitroom_engine::{Config, Engine, RoomHandle, Unanswered, sweep};
 use waitroom_store::file::Options;
-use waitroom_store::seal::MasterKey;
-use waitroom_store::{FileStore, ManualClock, MemoryStore, RoomName, Seams, SimDisk, Store};
-
-fn config() -> Config {
-    let key = MasterKey::from_bytes([7; 32]);
-    // The housekeeper stays out of the way; tests sweep when they want to.
-    Config { sweep_every: Duration::from_secs(3_600), ..Config::new("test", Arc::new(key)) }
-}
-
-fn room() -> RoomName {
-    RoomName::parse("spring-sale").expect("a plain name")
-}
-
-fn settings() -> Settings {
-    Settings { queue_all: true, rate: None, ..Settings::default() }
-}
-
-async fn configured<S: Store>(engine: &Engine<S>, settings: Settings) -> RoomHandle {
-    let handle = engine.open(&room()).await.expect("the room opens");
-    let configure = Command::Configure { settings: Box::new(settings), by: Actor::new("test") };
-    let answer = handle.send(configure).await.expect("the store takes it");
-    assert_eq!(answer.reply, Reply::Done);
-    handle
-}
-
-async fn join(handle: &RoomHandle) -> Presented {
-    let answer = handle.send(Command::Join(Join::default())).await.expect("somebody joins");
-    presented(&answer.reply)
-}
-
-fn presented(reply: &Reply) -> Presented {
-    match *reply {
-        Reply::Joined { ticket, epoch, holder, .. } => {
-            Presented { ticket, epoch, holder: Some(holder) }
-        }
-        ref other => panic!("not joined: {other:?}"),
-    }
-}
+use waitroom_store::{Clock, FileStore, ManualClock, MemoryStore, Seams, SimDisk};
 
 /// A folder of its own on the disk of the build, gone when the test is.
 struct Folder(PathBuf);
@@ -137,6 +100,46 @@ async fn a_failed_append_ends_the_tenure_and_the_room_comes_back_from_the_store(
     assert_eq!(presented(&third).ticket, Ticket::new(0, 2));
     let board = handle.board();
     assert!(board.state().position(first.ticket).is_some(), "who was acknowledged is still there");
+    engine.stop().await;
+}
+
+/// A clock that breaks whoever asks it next, as a mistake of ours in a room's task would.
+#[derive(Debug)]
+struct Trap {
+    clock: Arc<ManualClock>,
+    set: AtomicBool,
+}
+
+impl Clock for Trap {
+    fn now_ms(&self) -> u64 {
+        assert!(!self.set.swap(false, Ordering::SeqCst), "the trap was set");
+        self.clock.now_ms()
+    }
+
+    fn wall_ms(&self) -> u64 {
+        self.clock.wall_ms()
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_rooms_task_costs_a_tenure_and_not_the_room() {
+    let trap = Arc::new(Trap { clock: ManualClock::at(1_000), set: AtomicBool::new(false) });
+    let store = Arc::new(MemoryStore::new(Seams::seeded(trap.clock.clone(), 1)));
+    let engine = Engine::new(store, Seams::seeded(trap.clone(), 1), config());
+    let handle = configured(&engine, settings()).await;
+    let first = join(&handle).await;
+    for place in 1..4 {
+        let epoch = handle.board().state().epoch();
+        trap.set.store(true, Ordering::SeqCst);
+        let key = Some(JoinKey { key: [place; 12], body: [1; 4] });
+        let command = Command::Join(Join { key, ..Join::default() });
+        let failed = handle.send(command.clone()).await.expect_err("its task broke");
+        assert!(matches!(failed, Unanswered::OutcomeUnknown { .. }), "{failed:?}");
+        let again = retried(&handle, &command).await;
+        assert_eq!(presented(&again).ticket, Ticket::new(0, u64::from(place)));
+        assert!(handle.board().state().epoch() > epoch, "the room was opened anew");
+    }
+    assert_eq!(handle.board().state().position(first.ticket), Some(1));
     engine.stop().await;
 }
 
@@ -259,23 +262,4 @@ async fn retried(handle: &RoomHandle, command: &Command) -> Reply {
         }
     }
     panic!("the room did not come back");
-}
-
-/// Polls all of them at once, in order.
-async fn futures_joined<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
-    let mut pending: Vec<_> = futures.map(|it| (Box::pin(it), None)).collect();
-    std::future::poll_fn(|context| {
-        let mut all = true;
-        for (future, done) in &mut pending {
-            if done.is_none() {
-                match future.as_mut().poll(context) {
-                    std::task::Poll::Ready(value) => *done = Some(value),
-                    std::task::Poll::Pending => all = false,
-                }
-            }
-        }
-        if all { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    })
-    .await;
-    pending.into_iter().filter_map(|(_, done)| done).collect()
 }

@@ -1,0 +1,8 @@
+//! The engine from the outside: one file per promise.
+
+mod answers;
+mod boards;
+mod durability;
+mod help;
+mod sale;
+mod waits;
