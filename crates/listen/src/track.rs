@@ -1,0 +1,106 @@
+//! Wraps a service so that its connection knows when a request is in progress: from the end of
+//! its headers to the last byte of its answer, which for a stream of events may be an hour.
+//! Refuses a request with more headers than allowed; hyper does that for HTTP/1 only.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::service::Service;
+use hyper::{Request, Response, StatusCode};
+use pin_project_lite::pin_project;
+
+use crate::line::{InProgress, Line};
+
+#[derive(Debug)]
+pub(crate) struct Tracked<S> {
+    pub(crate) service: S,
+    pub(crate) line: Arc<Line>,
+    pub(crate) headers_max: usize,
+}
+
+pin_project! {
+    /// The answer being worked on.
+    #[project = AnsweringProj]
+    pub(crate) enum Answering<F> {
+        Asked { #[pin] answer: F, request: Option<InProgress> },
+        TooManyHeaders { request: Option<InProgress> },
+    }
+}
+
+pin_project! {
+    /// The answer's body; the request ends when it is dropped.
+    pub(crate) struct Answer<B> {
+        #[pin]
+        body: Option<B>,
+        _request: InProgress,
+    }
+}
+
+impl<S, B> Service<Request<Incoming>> for Tracked<S>
+where
+    S: Service<Request<Incoming>, Response = Response<B>>,
+    B: Body<Data = Bytes>,
+{
+    type Response = Response<Answer<B>>;
+    type Error = S::Error;
+    type Future = Answering<S::Future>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let in_progress = Some(self.line.begin_request());
+        if request.headers().len() > self.headers_max {
+            return Answering::TooManyHeaders { request: in_progress };
+        }
+        Answering::Asked { answer: self.service.call(request), request: in_progress }
+    }
+}
+
+impl<F, B, E> Future for Answering<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+{
+    type Output = Result<Response<Answer<B>>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let once = "a future is not polled after it was ready";
+        match self.project() {
+            AnsweringProj::Asked { answer, request } => {
+                let response = ready!(answer.poll(cx))?;
+                let _request = request.take().expect(once);
+                Poll::Ready(Ok(response.map(|body| Answer { body: Some(body), _request })))
+            }
+            AnsweringProj::TooManyHeaders { request } => {
+                let _request = request.take().expect(once);
+                let mut response = Response::new(Answer { body: None, _request });
+                *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+                Poll::Ready(Ok(response))
+            }
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes>> Body for Answer<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        match self.project().body.as_pin_mut() {
+            Some(body) => body.poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint)
+    }
+}

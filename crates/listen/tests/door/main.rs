@@ -1,0 +1,12 @@
+//! The front door against guests of every kind, over real sockets.
+
+mod bodies;
+mod caps;
+mod drain;
+mod http1;
+mod http2;
+mod proxy;
+mod support;
+mod time;
+mod tls;
+mod upgrade;
