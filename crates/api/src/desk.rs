@@ -1,0 +1,367 @@
+//! What every interface shares: the rooms of this instance and all that is needed to answer for
+//! them.
+//!
+//! Lives here: finding a room, naming tickets, looking at one, and sending commands on somebody's
+//! behalf. HTTP, gRPC and the adapters are thin over this; none of them speaks to the engine
+//! itself. Stays out: bytes of requests and answers.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+use waitroom_core::estimate::{Interval, Unknown};
+use waitroom_core::id::{IdKey, TicketId};
+use waitroom_core::{
+    Board, Command, Epoch, Holder, Identity, LaneId, Number, Presented, Refusal, Reply, Session,
+    Settings, Ticket, Timestamp,
+};
+use waitroom_engine::{Answer, RoomHandle};
+use waitroom_pass::{
+    AdapterTokens, JoinTokens, LiveTickets, PassClaims, Passes, TicketTokens, Verifier,
+};
+use waitroom_store::{Clock, RoomName, seal::HashKey};
+
+use crate::adapters::Memory;
+use crate::answer::Sight;
+use crate::caller::ApiCaller;
+use crate::limits::{Limits, Meter, Route, Standing, TooMany};
+use crate::live::Hub;
+use crate::problem::{Code, Problem};
+use crate::told::Told;
+
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What the installation keeps besides rooms: keys, secrets, the audit. The server implements it
+/// over whatever store it was started with, so that no interface is generic over stores.
+pub trait Installation: Send + Sync + 'static {
+    /// The room, opened here; made first if there is none of that name.
+    fn open_room<'a>(
+        &'a self,
+        room: &'a RoomName,
+        who: &'a str,
+    ) -> Pending<'a, Result<RoomKit, Problem>>;
+    /// Who presents this API key, if it is a live one.
+    fn api_key(&self, secret: &str) -> Option<ApiCaller>;
+    /// One entry in the audit of the installation.
+    fn audit<'a>(
+        &'a self,
+        who: &'a str,
+        room: Option<&'a RoomName>,
+        action: &'a str,
+        detail: serde_json::Value,
+    ) -> Pending<'a, Result<(), Problem>>;
+}
+
+/// What a room is opened with.
+#[derive(Debug)]
+pub struct RoomKit {
+    pub handle: RoomHandle,
+    pub ids: IdKey,
+    /// Hashes what identifies a person, so that only the hash is kept.
+    pub identities: HashKey,
+    /// Seals the shop's name for a user where the room keeps it.
+    pub users: waitroom_store::seal::MasterKey,
+}
+
+/// How this instance treats its callers.
+#[derive(Clone, Debug)]
+pub struct Manners {
+    /// Plain HTTP on loopback, for development: cookies without `__Host-` and Secure.
+    pub dev: bool,
+    pub limits: Limits,
+    pub body_bytes_max: usize,
+    pub admin_body_bytes_max: usize,
+    pub body_timeout: Duration,
+    /// Where browsers reach the public listener, for links in answers; empty means unknown.
+    pub public_url: String,
+}
+
+pub struct Desk {
+    rooms: ArcSwap<HashMap<Box<str>, Arc<RoomDesk>>>,
+    pub installation: Arc<dyn Installation>,
+    pub signatures: Signatures,
+    pub manners: Manners,
+    pub meter: Meter,
+    told: Arc<Told>,
+    pub clock: Arc<dyn Clock>,
+    /// What the earlier interfaces keep to themselves.
+    pub earlier: Memory,
+    /// Turns true when the instance drains: live channels say goodbye.
+    pub draining: watch::Sender<bool>,
+}
+
+/// All that this instance signs and checks.
+#[derive(Debug)]
+pub struct Signatures {
+    pub tokens: TicketTokens,
+    /// For the earlier interfaces.
+    pub adapter_tokens: AdapterTokens,
+    /// Of the shop.
+    pub join_tokens: JoinTokens,
+    pub live_tickets: LiveTickets,
+    pub passes: Arc<Passes>,
+}
+
+/// One room, as the interfaces see it.
+pub struct RoomDesk {
+    kit: RoomKit,
+    verifier: Verifier,
+    told: Arc<Told>,
+    /// Tells this room's tickets from another's in tables for all rooms.
+    salt: u64,
+    pub hub: Hub,
+}
+
+/// How long a reader waits for the version that a client has seen elsewhere.
+const CATCH_UP: Duration = Duration::from_secs(1);
+
+impl Desk {
+    pub fn new(
+        installation: Arc<dyn Installation>,
+        signatures: Signatures,
+        manners: Manners,
+        clock: Arc<dyn Clock>,
+    ) -> Desk {
+        Desk {
+            rooms: ArcSwap::default(),
+            installation,
+            signatures,
+            meter: Meter::new(manners.limits.callers_max),
+            manners,
+            told: Arc::default(),
+            clock,
+            earlier: Memory::default(),
+            draining: watch::Sender::new(false),
+        }
+    }
+
+    /// Wall time in whole seconds, as tokens tell it.
+    pub fn now_s(&self) -> u64 {
+        self.clock.wall_ms() / 1_000
+    }
+
+    pub fn room(&self, name: &str) -> Result<Arc<RoomDesk>, Problem> {
+        let found = self.rooms.load().get(name).cloned();
+        found.ok_or_else(|| {
+            let name: String = name.chars().take(64).collect();
+            Problem::new(Code::RoomUnknown, format!("no room is called {name:?}"))
+        })
+    }
+
+    pub fn rooms(&self) -> Vec<Arc<RoomDesk>> {
+        let mut rooms: Vec<_> = self.rooms.load().values().cloned().collect();
+        rooms.sort_by(|one, other| one.name().cmp(other.name()));
+        rooms
+    }
+
+    /// Opens a room, or finds it open.
+    pub async fn open(&self, name: &RoomName, who: &str) -> Result<Arc<RoomDesk>, Problem> {
+        if let Ok(room) = self.room(name.as_str()) {
+            return Ok(room);
+        }
+        let kit = self.installation.open_room(name, who).await?;
+        let verifier = self.signatures.passes.verifier(name.as_str());
+        let hub = Hub::new(self.draining.subscribe());
+        let salt = RandomState::new().hash_one(name.as_str());
+        let room = Arc::new(RoomDesk { kit, verifier, told: self.told.clone(), salt, hub });
+        self.rooms.rcu(|rooms| {
+            let mut rooms = HashMap::clone(rooms);
+            rooms.insert(name.as_str().into(), room.clone());
+            rooms
+        });
+        Ok(room)
+    }
+
+    /// The room that wrote this id. Ids carry no room, so each is asked; a guess passes with a
+    /// chance of 2⁻⁵².
+    pub fn find(&self, id: TicketId) -> Option<(Arc<RoomDesk>, Presented)> {
+        let rooms = self.rooms.load();
+        rooms.values().find_map(|room| Some((room.clone(), room.presented(id, None)?)))
+    }
+
+    /// Counts a request against a limit; trusted callers are not counted.
+    pub fn meter(&self, route: Route, who: u128) -> Result<Option<Standing>, Problem> {
+        let Some(limit) = self.manners.limits.of(route) else { return Ok(None) };
+        match self.meter.count(route, who, limit, self.clock.now_ms()) {
+            Ok(standing) => Ok(Some(standing)),
+            Err(TooMany { retry_after_ms }) => {
+                let seconds = limit.per_ms.div_ceil(1_000);
+                let detail = format!("at most {} requests in {seconds} s", limit.count);
+                Err(Problem::new(Code::RateLimited, detail).retry_after(retry_after_ms))
+            }
+        }
+    }
+
+    /// The pass of a session: a function of its times, so a repeat signs the same claims.
+    pub fn pass(&self, room: &RoomDesk, id: TicketId, session: &Session) -> String {
+        self.signatures.passes.sign(&PassClaims::of(id, room.name().as_str(), session))
+    }
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("manners", &self.manners).finish_non_exhaustive()
+    }
+}
+
+impl RoomDesk {
+    pub fn name(&self) -> &RoomName {
+        self.kit.handle.name()
+    }
+
+    /// Checks passes of this room.
+    pub fn verifier(&self) -> &Verifier {
+        &self.verifier
+    }
+
+    pub fn handle(&self) -> &RoomHandle {
+        &self.kit.handle
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.kit.handle.now()
+    }
+
+    /// The id of a ticket; none for one that this room never gave out.
+    pub fn id_of(&self, board: &Board, ticket: Ticket) -> Option<TicketId> {
+        Some(self.id(&board.state().named(ticket)?))
+    }
+
+    pub fn id(&self, presented: &Presented) -> TicketId {
+        let Ticket { lane, number } = presented.ticket;
+        self.kit
+            .ids
+            .name(lane.0, presented.epoch.0, number.0)
+            .expect("rooms give no numbers and epochs beyond what an id holds")
+    }
+
+    /// The ticket that an id names in this room.
+    pub fn presented(&self, id: TicketId, holder: Option<Holder>) -> Option<Presented> {
+        let named = self.kit.ids.read(&id)?;
+        let ticket = Ticket { lane: LaneId(named.lane), number: Number(named.number) };
+        Some(Presented { ticket, epoch: Epoch(named.epoch), holder })
+    }
+
+    /// The shop's name for a user becomes what the room remembers of a person.
+    pub fn identity(&self, user: &str) -> Identity {
+        let hash = self.kit.identities.hash(user.as_bytes());
+        let mut identity = Identity::default();
+        identity.0.copy_from_slice(&hash[..16]);
+        identity
+    }
+
+    pub fn keyed_hash(&self, what: &[u8]) -> [u8; 32] {
+        self.kit.identities.hash(what)
+    }
+
+    /// The user's name, sealed for the log.
+    pub fn seal_user(&self, user: &str) -> Arc<[u8]> {
+        let context = format!("user/{}", self.name());
+        self.kit.users.seal(&waitroom_store::OsEntropy, &context, user.as_bytes()).into()
+    }
+
+    pub fn open_user(&self, sealed: &[u8]) -> Option<String> {
+        let context = format!("user/{}", self.name());
+        String::from_utf8(self.kit.users.open(&context, sealed)?).ok()
+    }
+
+    pub fn estimate(&self, ahead: u64, lane: LaneId) -> Result<Interval, Unknown> {
+        self.kit.handle.outlook_guard().estimate(ahead, lane.0)
+    }
+
+    /// A board that knows at least `seen`, or the newest there is after a second; then the second
+    /// value is true.
+    pub async fn board_since(&self, seen: u64) -> (Arc<Board>, bool) {
+        let board = self.kit.handle.board();
+        if board.version() >= seen {
+            return (board, false);
+        }
+        match tokio::time::timeout(CATCH_UP, self.kit.handle.board_at(seen)).await {
+            Ok(board) => (board, false),
+            Err(_) => (self.kit.handle.board(), true),
+        }
+    }
+
+    /// Whether a board may simply be too old to know the ticket: tokens are genuine, so one that
+    /// the board does not know was given out since.
+    pub fn is_behind(&self, board: &Board, problem: &Problem) -> bool {
+        matches!(problem.code, Code::TicketUnknown | Code::PlaceLost)
+            && board.version() < self.kit.handle.committed()
+    }
+
+    /// Looks a ticket up on a board.
+    pub fn look(&self, board: &Board, presented: &Presented) -> Result<Sight, Problem> {
+        let view = board.look(self.now(), presented).map_err(|refusal| self.refused(refusal))?;
+        Ok(self.sight(board, *presented, view, board.version()))
+    }
+
+    fn sight(
+        &self,
+        board: &Board,
+        presented: Presented,
+        view: waitroom_core::View,
+        version: u64,
+    ) -> Sight {
+        // A ticket that was moved goes on under its new name.
+        let moved = view.ticket != presented.ticket;
+        let now_named = moved.then(|| board.state().named(view.ticket)).flatten();
+        let presented = match now_named {
+            Some(named) => Presented { holder: presented.holder, ..named },
+            None => presented,
+        };
+        Sight { id: self.id(&presented), presented, view, version, stale: false }
+    }
+
+    /// Sends a command that is about one ticket, and says what became of the ticket.
+    pub async fn act(
+        &self,
+        presented: Presented,
+        command: Command,
+    ) -> Result<(Sight, Reply), Problem> {
+        let answer = self.send(command).await?;
+        let board = self.kit.handle.board();
+        let view = match answer.view {
+            Some(view) => view,
+            None => board.look(self.now(), &presented).map_err(|it| self.refused(it))?,
+        };
+        Ok((self.sight(&board, presented, view, answer.version), answer.reply))
+    }
+
+    /// The version that this ticket's holder was told of, if a command of theirs was answered here.
+    pub fn told(&self, ticket: Ticket) -> u64 {
+        self.told.version(self.salt, ticket)
+    }
+
+    /// Sends a command and waits until it is durable. A refusal becomes a problem.
+    pub async fn send(&self, command: Command) -> Result<Answer, Problem> {
+        let answer = self.kit.handle.send(command).await;
+        let answer = answer.map_err(|error| Problem::unanswered(&error).in_room(self.name()))?;
+        if let Some(view) = &answer.view {
+            self.told.note(self.salt, view.ticket, answer.version);
+        }
+        match answer.reply {
+            Reply::Refused(refusal) => Err(self.refused(refusal)),
+            _ => Ok(answer),
+        }
+    }
+
+    pub fn refused(&self, refusal: Refusal) -> Problem {
+        Problem::refused(refusal).in_room(self.name())
+    }
+
+    /// The settings that hold now.
+    pub fn settings(&self) -> Option<Arc<Settings>> {
+        self.kit.handle.board().state().settings().cloned()
+    }
+}
+
+impl std::fmt::Debug for RoomDesk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RoomDesk").field("name", self.name()).finish_non_exhaustive()
+    }
+}

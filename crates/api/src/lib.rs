@@ -1,0 +1,31 @@
+//! Everyone talks to the queue here: visitors, services, operators.
+//!
+//! Lives here: HTTP, WebSocket, SSE and gRPC in, commands and looks out; JSON; who may ask what;
+//! how often. Stays out: what a room decides (`core`), durability (`engine`, `store`), signatures
+//! (`pass`), sockets and time-outs (`listen`).
+//! Only this crate knows JSON shapes and HTTP codes. Start reading at [`Desk`], which all
+//! interfaces share, then [`visitor`].
+
+pub mod adapters;
+pub mod admin;
+pub mod answer;
+pub mod body;
+pub mod caller;
+pub mod desk;
+pub mod document;
+pub mod grpc;
+pub mod limits;
+pub mod live;
+pub mod openapi;
+pub mod problem;
+pub mod public;
+pub mod visitor;
+
+mod cookies;
+mod cors;
+mod pace;
+mod request;
+mod told;
+
+pub use desk::{Desk, Installation, RoomDesk};
+pub use problem::{Code, Problem};

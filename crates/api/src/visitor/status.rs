@@ -1,0 +1,157 @@
+//! `GET …/status`: where a ticket stands. Answered from the board; with `wait`, when that changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use tokio::time::Instant;
+use waitroom_core::{Board, Presented};
+
+use super::{Answering, Ask, json};
+use crate::answer::{Sight, VisitorAnswer, room_status};
+use crate::body::Body;
+use crate::desk::RoomDesk;
+use crate::limits::Route;
+use crate::problem::{Problem, status_word};
+use crate::request::{bad_field, query, query_number};
+
+/// Proxies cut quiet requests after 30 to 60 seconds.
+const WAIT_S_MAX: u64 = 30;
+
+pub fn status(ask: Ask, room: Arc<RoomDesk>) -> Answering {
+    let holder = match ask.holder(&room) {
+        Ok(holder) => holder,
+        Err(problem) => return problem.into(),
+    };
+    let who = u128::from_be_bytes(holder.id.to_bytes());
+    if let Err(problem) = ask.desk.meter(Route::Status, who) {
+        return problem.in_room(room.name()).into();
+    }
+    let (wait, seen) = match ask.head.uri.query() {
+        None => (Duration::ZERO, 0),
+        Some(_) => match asked(&ask) {
+            Ok(asked) => asked,
+            Err(problem) => return problem.in_room(room.name()).into(),
+        },
+    };
+    let seen = seen.max(room.told(holder.presented.ticket));
+    let board = room.handle().board_guard();
+    if wait.is_zero() && seen <= board.version() {
+        let matched = ask.head.headers.get(header::IF_NONE_MATCH);
+        match answer(&room, &board, &holder.presented, false, matched) {
+            Err(problem) if room.is_behind(&board, &problem) => {}
+            answer => return answer.into(),
+        }
+    }
+    // Behind what the client knows, or not yet knowing the ticket at all.
+    let unknown = board.version() >= seen && wait.is_zero();
+    drop(board);
+    let seen = if unknown { room.handle().committed() } else { seen };
+    Answering::later(long_poll(ask, room, holder.presented, wait, seen))
+}
+
+fn asked(ask: &Ask) -> Result<(Duration, u64), Problem> {
+    let seen = query_number(&ask.head.uri, "version")?.unwrap_or(0);
+    let wait = match query(&ask.head.uri, "wait") {
+        None => 0,
+        // Seconds, with or without their unit.
+        Some(text) => text
+            .strip_suffix('s')
+            .unwrap_or(text)
+            .parse()
+            .map_err(|_| bad_field("wait", "whole seconds, at most 30"))?,
+    };
+    Ok((Duration::from_secs(wait.min(WAIT_S_MAX)), seen))
+}
+
+/// Answers as soon as something differs from what the client has (its `If-None-Match`) or, where
+/// it does not say, from what it would have been told on arrival.
+async fn long_poll(
+    ask: Ask,
+    room: Arc<RoomDesk>,
+    presented: Presented,
+    wait: Duration,
+    seen: u64,
+) -> Result<Response<Body>, Problem> {
+    let until = Instant::now() + wait;
+    let matched = ask.head.headers.get(header::IF_NONE_MATCH);
+    let (mut board, stale) = room.board_since(seen).await;
+    let first = room.look(&board, &presented)?;
+    // Whoever waits for an answer is there, from the first moment on.
+    room.handle().beat(first.view.ticket);
+    let had = matched.cloned().unwrap_or_else(|| tag(&board, &first));
+    let mut draining = ask.desk.draining.subscribe();
+    loop {
+        let sight = room.look(&board, &presented)?;
+        if tag(&board, &sight) != had {
+            break;
+        }
+        let newer = tokio::select! {
+            newer = tokio::time::timeout_at(until, room.handle().next_board(board.version())) => newer.ok(),
+            // An instance that goes down answers what it knows; the next request finds another.
+            _ = draining.wait_for(|draining| *draining) => None,
+        };
+        match newer {
+            Some(newer) => board = newer,
+            None => break,
+        }
+    }
+    answer(&room, &board, &presented, stale, matched)
+}
+
+fn answer(
+    room: &RoomDesk,
+    board: &Board,
+    presented: &Presented,
+    stale: bool,
+    matched: Option<&HeaderValue>,
+) -> Result<Response<Body>, Problem> {
+    let mut sight = room.look(board, presented)?;
+    sight.stale = stale;
+    // The ticket as it is named now: a moved one is heard of where it went.
+    room.handle().beat(sight.view.ticket);
+    let tag = tag(board, &sight);
+    if matched == Some(&tag) {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response.headers_mut().insert(header::ETAG, tag);
+        return Ok(response);
+    }
+    let answer = VisitorAnswer::of(room, board.state(), &sight);
+    let mut response = json(StatusCode::OK, answer.to_bytes());
+    response.headers_mut().insert(header::ETAG, tag);
+    Ok(response)
+}
+
+/// What a visitor would call a change: the status, the position, and what the room says.
+fn tag(board: &Board, sight: &Sight) -> HeaderValue {
+    let (room_status, reason) = room_status(board.state());
+    let mut text = Vec::with_capacity(48);
+    text.push(b'"');
+    text.extend_from_slice(status_word(sight.view.status).as_bytes());
+    text.push(b'-');
+    let position = sight.view.position.map_or(u64::MAX, |position| position);
+    text.extend_from_slice(itoa(position, &mut [0; 20]));
+    text.push(b'-');
+    text.extend_from_slice(room_status.as_bytes());
+    if let Some(reason) = reason {
+        let sum = reason.bytes().fold(5381u64, |sum, byte| sum.wrapping_mul(33) ^ u64::from(byte));
+        text.push(b'-');
+        text.extend_from_slice(itoa(sum, &mut [0; 20]));
+    }
+    text.push(b'"');
+    HeaderValue::from_maybe_shared(Bytes::from(text)).expect("words and digits are a header value")
+}
+
+fn itoa(mut number: u64, buffer: &mut [u8; 20]) -> &[u8] {
+    let mut at = buffer.len();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &buffer[at..];
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The earlier interfaces, from the outside: a server on a real socket, and clients that know
+//! nothing but the contract.
+
+mod demo;
+mod errors;
+mod help;
+mod operators;
+mod positions;
+mod root;
+mod sessions;
+mod socket;
