@@ -68,7 +68,7 @@ impl Data {
         }
     }
 
-    fn refused(&self, error: &OpenError) -> Failure {
+    pub fn refused(&self, error: &OpenError) -> Failure {
         let dir = self.dir.display();
         match error {
             OpenError::InUse { pid, .. } => {
@@ -211,7 +211,7 @@ pub fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Says what opening had to put right. An ordinary opening is not worth a word.
-fn warn(report: &RecoveryReport) {
+pub fn warn(report: &RecoveryReport) {
     let ordinary =
         report.cut.is_none() && report.half_imports.is_empty() && report.set_aside.is_empty();
     if !ordinary {

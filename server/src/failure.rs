@@ -22,12 +22,16 @@ pub enum Exit {
     Usage = 64,
     /// What was named is not there: a data folder, a room.
     NotThere = 66,
+    /// The server cannot be reached, or cannot do it.
+    Unavailable = 69,
     /// Where something was to be written there is something already.
     Taken = 73,
     /// A file could not be read or written.
     Io = 74,
     /// Another process is using it; later it may work.
     Busy = 75,
+    /// The key is not known, or may not do this.
+    Forbidden = 77,
 }
 
 /// What went wrong, what that means, and what to do.

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
+use crate::config::Mistakes;
 use crate::failure::{Exit, Failure};
 
 /// Runs a command; whatever became of it, it is told once and the exit code says the same.
@@ -46,6 +47,15 @@ impl Out {
     /// The same result in both forms; the one that was asked for is shown.
     pub fn tell(&mut self, text: impl Display, json: &Value) -> Result<(), Failure> {
         if self.json { self.line(json) } else { self.line(text) }
+    }
+
+    /// What is wrong with a text that was given: for people on stderr, as JSON on stdout too.
+    pub fn mistakes(&mut self, mistakes: &Mistakes) -> Result<Exit, Failure> {
+        if self.json {
+            self.line(mistakes.json())?;
+        }
+        eprintln!("{}", visible(&mistakes.to_string()));
+        Ok(mistakes.exit())
     }
 
     fn flush(&mut self) -> Result<(), Failure> {

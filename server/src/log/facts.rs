@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 use waitroom_core::{AdmitWhy, Ending, Entry, Event, FinishCause, Hold, Session, Status, What};
 
-use crate::when::utc;
+use waitroom_core::when::utc;
 
 /// An event in words.
 #[derive(Debug)]

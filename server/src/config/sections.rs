@@ -1,0 +1,232 @@
+//! The sections of the configuration: every key with its type and how it is read.
+//!
+//! Lives here: the table of keys, as structs. Their meaning and reasons are in `default.toml`,
+//! for the people who set them. Stays out: how single values are read, and keys that must fit
+//! together (`together.rs`).
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use waitroom_api::document::Mistake;
+use waitroom_api::document::value::{Words, flag, or_none, shown};
+use waitroom_core::settings::Rate;
+
+use super::values::{address, count, file, list, net, pace, size, span, url};
+
+/// A struct of keys, each `name: type = how it is read`; and the reading of all of them, so that
+/// every mistake is found and no key is forgotten in one of the two places.
+macro_rules! section {
+    ($name:ident { $($key:ident: $type:ty = $read:expr),* $(,)? }) => {
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $(pub $key: $type,)*
+        }
+
+        impl $name {
+            fn read(table: &mut Table<'_>) -> $name {
+                $(let $key = table.take(stringify!($key), $read);)*
+                table.close(&[$(stringify!($key)),*]);
+                $name { $($key,)* }
+            }
+        }
+    };
+}
+
+/// A table of such structs.
+macro_rules! tables {
+    ($name:ident { $($key:ident: $type:ident),* $(,)? }) => {
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $(pub $key: $type,)*
+        }
+
+        impl $name {
+            fn read(table: &mut Table<'_>) -> $name {
+                $(let $key = $type::read(&mut table.below(stringify!($key)));)*
+                table.close(&[$(stringify!($key)),*]);
+                $name { $($key,)* }
+            }
+        }
+    };
+}
+
+tables!(Sections {
+    server: Server,
+    limits: Limits,
+    tls: Tls,
+    trust: Trust,
+    pass: Pass,
+    store: Store,
+    log: Log,
+});
+
+section!(Server {
+    public: SocketAddr = address,
+    admin: Option<SocketAddr> = |it| or_none(it, address),
+    grpc: Option<SocketAddr> = |it| or_none(it, address),
+    public_url: Option<String> = |it| or_none(it, url),
+    data: PathBuf = file,
+    dev: bool = flag,
+    drain: Duration = span(Duration::ZERO..=HOUR),
+});
+
+section!(Limits {
+    join: Option<Rate> = pace,
+    join_burst: u64 = count(1..=MILLION),
+    status: Option<Rate> = pace,
+    heartbeat: Option<Rate> = pace,
+    session: Option<Rate> = pace,
+    address_prefix_v4: u64 = count(8..=32),
+    address_prefix_v6: u64 = count(16..=128),
+    addresses_max: u64 = count(1_000..=100 * MILLION),
+    connections_max: u64 = count(1..=100 * MILLION),
+    connections_per_address_max: u64 = count(0..=100 * MILLION),
+    header_bytes_max: u64 = size(256..=1 << 20),
+    headers_max: u64 = count(1..=10_000),
+    body_bytes_max: u64 = size(1 << 10..=64 << 20),
+    admin_body_bytes_max: u64 = size(1 << 10..=64 << 20),
+    streams_max: u64 = count(1..=100_000),
+    handshake_timeout: Duration = span(TIMEOUT_MIN..=HOUR),
+    header_timeout: Duration = span(TIMEOUT_MIN..=HOUR),
+    body_timeout: Duration = span(TIMEOUT_MIN..=HOUR),
+    idle_timeout: Duration = span(TIMEOUT_MIN..=HOUR),
+    write_timeout: Duration = span(TIMEOUT_MIN..=HOUR),
+});
+
+tables!(Tls { public: TlsFiles, admin: TlsFiles, grpc: TlsFiles });
+
+section!(TlsFiles {
+    cert: Option<PathBuf> = |it| or_none(it, file),
+    key: Option<PathBuf> = |it| or_none(it, file),
+    client_ca: Option<PathBuf> = |it| or_none(it, file),
+});
+
+section!(Trust {
+    proxies: Vec<String> = list(net),
+    proxy_protocol: Vec<Listener> = list(|it| LISTENERS.read(it)),
+});
+
+section!(Pass {
+    algorithm: PassAlgorithm = |it| ALGORITHMS.read(it),
+    key_file: Option<PathBuf> = |it| or_none(it, file),
+    rotate_every: Duration = span(Duration::ZERO..=YEAR),
+    publish_for: Duration = span(Duration::ZERO..=30 * DAY),
+    binding: Vec<Binding> = list(|it| BINDINGS.read(it)),
+    binding_prefix_v4: u64 = count(8..=32),
+    binding_prefix_v6: u64 = count(16..=128),
+    join_token_secret_file: Option<PathBuf> = |it| or_none(it, file),
+    join_token_key_file: Option<PathBuf> = |it| or_none(it, file),
+});
+
+section!(Store {
+    kind: StoreKind = |it| STORES.read(it),
+    durability: Durability = |it| DURABILITIES.read(it),
+    segment_bytes: u64 = size(1 << 20..=4 << 30),
+    snapshot_every: u64 = count(1_000..=1_000 * MILLION),
+    archive: Option<PathBuf> = |it| or_none(it, file),
+    queue_max: u64 = count(16..=16 * MILLION),
+    queue_bytes_max: u64 = size(1 << 20..=64 << 30),
+    master_key_file: Option<PathBuf> = |it| or_none(it, file),
+});
+
+section!(Log { level: LogLevel = |it| LEVELS.read(it), format: LogFormat = |it| FORMATS.read(it) });
+
+const MILLION: u64 = 1_000_000;
+/// Less cuts honest clients on slow links; zero cuts everybody.
+const TIMEOUT_MIN: Duration = Duration::from_millis(100);
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(86_400);
+const YEAR: Duration = Duration::from_secs(366 * 86_400);
+
+/// Words of the configuration, each with its meaning.
+macro_rules! words {
+    ($name:ident as $words:ident { $($word:literal = $variant:ident),* $(,)? }) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($variant,)*
+        }
+
+        const $words: Words<$name> = Words(&[$(($word, $name::$variant)),*]);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $($name::$variant => $word,)* })
+            }
+        }
+    };
+}
+
+words!(Listener as LISTENERS { "public" = Public, "admin" = Admin, "grpc" = Grpc, });
+words!(PassAlgorithm as ALGORITHMS { "ES256" = Es256, "EdDSA" = EdDsa, "RS256" = Rs256, });
+words!(Binding as BINDINGS { "nonce" = Nonce, "address" = Address, "agent" = Agent, });
+words!(StoreKind as STORES { "file" = File, "memory" = Memory, });
+words!(Durability as DURABILITIES { "local-sync" = LocalSync, });
+words!(LogFormat as FORMATS { "text" = Text, "json" = Json, });
+words!(LogLevel as LEVELS {
+    "error" = Error,
+    "warn" = Warn,
+    "info" = Info,
+    "debug" = Debug,
+    "trace" = Trace,
+});
+
+/// All sections. What could not be read is as in `defaults`, and is among the mistakes.
+pub fn read(
+    all: Map<String, Value>,
+    defaults: &Map<String, Value>,
+    wrong: &mut Vec<Mistake>,
+) -> Sections {
+    Sections::read(&mut Table { path: String::new(), entries: all, defaults, wrong })
+}
+
+/// A table that is being read, and where its mistakes go.
+struct Table<'a> {
+    path: String,
+    entries: Map<String, Value>,
+    defaults: &'a Map<String, Value>,
+    wrong: &'a mut Vec<Mistake>,
+}
+
+/// Every file is laid over the defaults, and a test reads those alone.
+const WHOLE: &str = "default.toml has every key";
+
+impl Table<'_> {
+    fn take<T>(&mut self, key: &str, read: impl Fn(&Value) -> Result<T, String>) -> T {
+        let given = self.entries.remove(key).expect(WHOLE);
+        read(&given).unwrap_or_else(|problem| {
+            self.wrong.push(Mistake::new(self.path_of(key), problem));
+            read(&self.defaults[key]).expect("every default can be read")
+        })
+    }
+
+    fn below(&mut self, key: &str) -> Table<'_> {
+        let path = self.path_of(key);
+        let defaults = self.defaults[key].as_object().expect(WHOLE);
+        let entries = match self.entries.remove(key).expect(WHOLE) {
+            Value::Object(entries) => entries,
+            other => {
+                let problem = format!("{} is not a table; write [{path}]", shown(&other));
+                self.wrong.push(Mistake::new(&path, problem));
+                defaults.clone()
+            }
+        };
+        Table { path, entries, defaults, wrong: self.wrong }
+    }
+
+    /// What nobody asked for is no key.
+    fn close(&mut self, known: &[&str]) {
+        for key in self.entries.keys() {
+            // Rooms are read apart, but whoever mistypes them means them.
+            let rooms = self.path.is_empty().then_some("rooms");
+            let known = known.iter().copied().chain(rooms);
+            self.wrong.push(Mistake::unknown_key(self.path_of(key), key, known));
+        }
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+}

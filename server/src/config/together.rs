@@ -1,0 +1,76 @@
+//! Keys that are each fine and do not fit together.
+//!
+//! Lives here: those rules. Stays out: what flags change afterwards; `serve` looks at that.
+
+use std::net::SocketAddr;
+
+use waitroom_api::document::Mistake;
+
+use super::sections::Sections;
+use super::{Listener, TlsFiles};
+
+pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
+    let unread: Vec<String> = wrong.iter().map(|it| it.field.clone()).collect();
+    let mut rules = Rules { unread, wrong };
+    let Sections { server, tls, trust, pass, .. } = sections;
+    for (name, files) in [("public", &tls.public), ("admin", &tls.admin), ("grpc", &tls.grpc)] {
+        check_tls(name, files, &mut rules);
+    }
+    let public = Some(server.public);
+    // Port 0 is another one each time.
+    let same = |a: Option<SocketAddr>, b| a == b && a.is_some_and(|it| it.port() != 0);
+    for (name, other, by, taken) in [
+        ("server.admin", server.admin, "server.public", public),
+        ("server.grpc", server.grpc, "server.public", public),
+        ("server.grpc", server.grpc, "server.admin", server.admin),
+    ] {
+        if same(other, taken) {
+            rules.broken(&[name, by], format!("the same address as {by}; each needs its own"));
+        }
+    }
+    if !trust.proxy_protocol.is_empty() && trust.proxies.is_empty() {
+        let problem = "nobody could connect: trust.proxies lists no network";
+        rules.broken(&["trust.proxy_protocol", "trust.proxies"], problem);
+    }
+    for (listener, name, address) in [
+        (Listener::Admin, "server.admin", server.admin),
+        (Listener::Grpc, "server.grpc", server.grpc),
+    ] {
+        if trust.proxy_protocol.contains(&listener) && address.is_none() {
+            let problem = format!("there is no such listener: {name} is \"none\"");
+            rules.broken(&["trust.proxy_protocol", name], problem);
+        }
+    }
+    if pass.join_token_secret_file.is_some() && pass.join_token_key_file.is_some() {
+        let keys = ["pass.join_token_key_file", "pass.join_token_secret_file"];
+        rules.broken(&keys, "a shop signs with a secret or with a key; give one of the two files");
+    }
+}
+
+fn check_tls(listener: &str, files: &TlsFiles, rules: &mut Rules<'_>) {
+    let mut needs = |key: &str, other: &str| {
+        let (key, other) = (format!("tls.{listener}.{key}"), format!("tls.{listener}.{other}"));
+        rules.broken(&[&key, &other], format!("needs {other} as well"));
+    };
+    match (&files.cert, &files.key) {
+        (Some(_), None) => needs("cert", "key"),
+        (None, Some(_)) => needs("key", "cert"),
+        (None, None) if files.client_ca.is_some() => needs("client_ca", "cert"),
+        _ => {}
+    }
+}
+
+struct Rules<'a> {
+    /// Fields that have their mistake already; their defaults stand in for them here.
+    unread: Vec<String>,
+    wrong: &'a mut Vec<Mistake>,
+}
+
+impl Rules<'_> {
+    /// A rule about these keys does not hold; the first is to blame.
+    fn broken(&mut self, keys: &[&str], problem: impl Into<String>) {
+        if !keys.iter().any(|key| self.unread.iter().any(|it| it == key)) {
+            self.wrong.push(Mistake::new(keys[0], problem));
+        }
+    }
+}

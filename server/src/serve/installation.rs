@@ -1,0 +1,151 @@
+//! What the interfaces need of the installation, over the store it was started with.
+//!
+//! Lives here: opening rooms with their secrets, checking API keys, writing audit entries.
+//! Secrets are made when they are first needed, sealed in the `_system` log, and read from there
+//! ever after, so that ids and tokens stay good over restarts and on every instance.
+
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+
+use tokio::sync::Mutex;
+use waitroom_api::caller::{ApiCaller, Role};
+use waitroom_api::desk::{Installation, Pending, RoomKit};
+use waitroom_api::{Code, Problem};
+use waitroom_core::id::IdKey;
+use waitroom_engine::Engine;
+use waitroom_store::seal::{HashKey, MasterKey};
+use waitroom_store::system::{System, SystemError};
+use waitroom_store::{Entropy, OsEntropy, RoomName, Store};
+
+pub struct House<S: Store + Clone> {
+    pub engine: Engine<S>,
+    pub system: Mutex<System<S>>,
+    /// What API keys are hashed with, derived once.
+    key_hash: HashKey,
+    /// Keys as they are checked on every request, so that no request waits for the log.
+    keys: StdMutex<Arc<Keys>>,
+    master: MasterKey,
+}
+
+struct Keys {
+    live: Vec<([u8; 32], ApiCaller)>,
+}
+
+/// Who the server is in the audit, when it acts by itself.
+pub const SERVER: &str = "server";
+
+impl<S: Store + Clone> House<S> {
+    pub fn new(engine: Engine<S>, system: System<S>, master: MasterKey) -> House<S> {
+        let keys = StdMutex::new(Arc::new(Keys { live: Vec::new() }));
+        let key_hash = master.hash_key("api-key");
+        let house = House { engine, system: Mutex::new(system), key_hash, keys, master };
+        house.read_keys(&house.system.try_lock().expect("nobody else knows it yet"));
+        house
+    }
+
+    fn read_keys(&self, system: &System<S>) {
+        let live = system
+            .api_keys()
+            .filter(|key| key.revoked_at_ms.is_none())
+            .filter_map(|key| {
+                let role = Role::parse(&key.role)?;
+                Some((key.hash, ApiCaller { id: key.id.as_str().into(), role }))
+            })
+            .collect();
+        *self.keys.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Keys { live });
+    }
+
+    /// A key of this id and role that `secret` is, made if there is none; others of the id are
+    /// revoked: the newest word counts.
+    pub async fn ensure_key(&self, id: &str, secret: &str, role: Role) -> Result<(), SystemError> {
+        let mut system = self.system.lock().await;
+        if system.api_key(secret).is_none() {
+            let live: Vec<String> = system
+                .api_keys()
+                .filter(|key| key.revoked_at_ms.is_none())
+                .filter(|key| key.id == id || key.id.starts_with(&format!("{id}-")))
+                .map(|key| key.id.clone())
+                .collect();
+            for old in live {
+                system.revoke_api_key(SERVER, &old).await?;
+            }
+            let number = system.api_keys().count();
+            let name = if number == 0 { id.to_owned() } else { format!("{id}-{number}") };
+            let note = "given to the server at start";
+            system.create_api_key(SERVER, &name, secret, role.word(), note).await?;
+        }
+        self.read_keys(&system);
+        Ok(())
+    }
+
+    /// A secret of 32 bytes under this name, made if there is none.
+    pub async fn secret(&self, name: &str) -> Result<[u8; 32], SystemError> {
+        let mut system = self.system.lock().await;
+        if let Some(kept) = system.secret(name)? {
+            return kept.try_into().map_err(|_| SystemError::Sealed { name: name.into() });
+        }
+        let mut fresh = [0; 32];
+        fresh[..16].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
+        fresh[16..].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
+        system.keep_secret(SERVER, name, &fresh).await?;
+        Ok(fresh)
+    }
+
+    async fn kit(&self, room: &RoomName, who: &str) -> Result<RoomKit, Problem> {
+        let failed =
+            |error: SystemError| Problem::new(Code::Unavailable, error.to_string()).in_room(room);
+        let known = self.system.lock().await.rooms().any(|(name, _)| name == room.as_str());
+        if !known {
+            self.system.lock().await.create_room(who, room).await.map_err(failed)?;
+        }
+        let secret = self.secret(&format!("room/{room}/ids")).await.map_err(failed)?;
+        let users = self.secret(&format!("room/{room}/users")).await.map_err(failed)?;
+        let handle = match self.engine.room(room) {
+            Some(handle) => handle,
+            None => self.engine.open(room).await.map_err(|error| {
+                Problem::new(Code::Unavailable, error.to_string()).in_room(room)
+            })?,
+        };
+        Ok(RoomKit {
+            handle,
+            ids: IdKey::derive(&secret),
+            identities: self.master.hash_key(&format!("identity/{room}")),
+            users: MasterKey::from_bytes(users),
+        })
+    }
+}
+
+impl<S: Store + Clone> std::fmt::Debug for House<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("House").finish_non_exhaustive()
+    }
+}
+
+impl<S: Store + Clone> Installation for House<S> {
+    fn open_room<'a>(
+        &'a self,
+        room: &'a RoomName,
+        who: &'a str,
+    ) -> Pending<'a, Result<RoomKit, Problem>> {
+        Box::pin(self.kit(room, who))
+    }
+
+    fn api_key(&self, secret: &str) -> Option<ApiCaller> {
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let hash = self.key_hash.hash(secret.as_bytes());
+        keys.live.iter().find(|(known, _)| *known == hash).map(|(_, caller)| caller.clone())
+    }
+
+    fn audit<'a>(
+        &'a self,
+        who: &'a str,
+        room: Option<&'a RoomName>,
+        action: &'a str,
+        detail: serde_json::Value,
+    ) -> Pending<'a, Result<(), Problem>> {
+        Box::pin(async move {
+            let mut system = self.system.lock().await;
+            let noted = system.audit(who, room, action, detail).await;
+            noted.map_err(|error| Problem::new(Code::Unavailable, error.to_string()))
+        })
+    }
+}

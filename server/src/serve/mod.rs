@@ -1,0 +1,305 @@
+//! `waitroom serve`: brings the instance up, says what is where, and takes it down in order.
+//!
+//! Lives here: wiring and the order of start and stop. Nothing is decided here.
+//! Up: data folder, keys, rooms, then listeners, so that whoever connects finds rooms.
+//! Down: listeners stop accepting, live channels say goodbye, requests end, rooms write what is
+//! on its way and give their leases back. Each step has a deadline and says how it went.
+
+mod installation;
+mod keys;
+mod plan;
+mod rooms;
+mod say;
+mod upkeep;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use waitroom_api::Desk;
+use waitroom_api::admin::Admin;
+use waitroom_api::caller::Role;
+use waitroom_api::grpc::Grpc;
+use waitroom_api::public::Public;
+use waitroom_engine::{Config as EngineConfig, Engine};
+use waitroom_listen::{Listener, Peer};
+use waitroom_store::seal::MasterKey;
+use waitroom_store::system::System;
+use waitroom_store::{FileStore, MemoryStore, RoomName, Seams, Store};
+
+use crate::config::{Config, Environment, StoreKind};
+use crate::data::Data;
+use crate::failure::{Exit, Failure};
+use installation::House;
+use plan::Door;
+
+/// Serves rooms to visitors, services and operators.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Development: plain HTTP on loopback, cookies without Secure, a room `default` that lets
+    /// people in only by hand, and X-Forwarded-For believed from loopback.
+    #[arg(long)]
+    dev: bool,
+    /// Development mode on addresses that others can reach: their passes and tickets travel in
+    /// the clear.
+    #[arg(long, requires = "dev")]
+    dev_anywhere: bool,
+    /// Where visitors ask.
+    #[arg(long, value_name = "ADDRESS")]
+    public: Option<SocketAddr>,
+    /// Where operators ask.
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<SocketAddr>,
+    /// Where services ask by gRPC.
+    #[arg(long, value_name = "ADDRESS")]
+    grpc: Option<SocketAddr>,
+    /// The data folder; made if there is none.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The configuration file; see `waitroom check` for what can stand in it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Prints the chosen addresses as one line of JSON on standard output.
+    #[arg(long)]
+    addresses_json: bool,
+}
+
+/// The name under which this process holds leases and writes the audit.
+const INSTANCE: &str = "waitroom";
+
+impl Serve {
+    pub fn run(&self) -> Result<Exit, Failure> {
+        let config = self.configured()?;
+        self.check(&config)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .thread_name("waitroom")
+            .build()
+            .map_err(|error| Failure::new(Exit::Io, format!("no threads to run on: {error}")))?;
+        runtime.block_on(self.start(config))?;
+        Ok(Exit::Fine)
+    }
+
+    /// The file and the environment, and what the command line says over both.
+    fn configured(&self) -> Result<Config, Failure> {
+        let loaded = Config::load(self.config.as_deref(), &Environment::of_this_process());
+        let mut config = loaded.map_err(|mistakes| {
+            Failure::new(mistakes.exit(), mistakes.to_string()).means("nothing was started")
+        })?;
+        let server = &mut config.server;
+        server.dev |= self.dev;
+        server.public = self.public.unwrap_or(server.public);
+        server.admin = self.admin.or(server.admin);
+        server.grpc = self.grpc.or(server.grpc);
+        if let Some(data) = &self.data {
+            server.data = data.clone();
+        }
+        Ok(config)
+    }
+
+    /// Development mode must not be reachable by others by mistake.
+    fn check(&self, config: &Config) -> Result<(), Failure> {
+        let server = &config.server;
+        let doors = [Some(server.public), server.admin, server.grpc];
+        let outside = doors.into_iter().flatten().find(|it| !it.ip().is_loopback());
+        match outside {
+            Some(address) if server.dev && !self.dev_anywhere => {
+                let said = format!("development mode is plain HTTP, and {address} is not loopback");
+                let advice =
+                    "use 127.0.0.1, or leave --dev out, or add --dev-anywhere if you mean it";
+                Err(Failure::new(Exit::Usage, said).means("nothing was started").advise(advice))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn start(&self, config: Config) -> Result<(), Failure> {
+        let seams = Seams::real();
+        match config.store.kind {
+            StoreKind::Memory => {
+                let master = MasterKey::generate();
+                let store = MemoryStore::new(seams.clone());
+                self.serve(config, seams, store, master).await
+            }
+            StoreKind::File => {
+                let master = master_key(&config)?;
+                let data = Data { dir: config.server.data.clone() };
+                let opened = FileStore::open(&data.dir, plan::store(&config), seams.clone());
+                let (store, report) = opened.map_err(|error| data.refused(&error))?;
+                crate::data::warn(&report);
+                self.serve(config, seams, store, master).await
+            }
+        }
+    }
+
+    async fn serve<S: Store + Clone>(
+        &self,
+        config: Config,
+        seams: Seams,
+        store: S,
+        master: MasterKey,
+    ) -> Result<(), Failure> {
+        let instance = format!("{INSTANCE}-{}", std::process::id());
+        let system = System::open(store.clone(), master.clone(), seams.clone(), &instance).await;
+        let system = system.map_err(|error| {
+            Failure::new(Exit::Wrong, format!("the _system log cannot be read: {error}"))
+                .means("the server does not start")
+        })?;
+        let kept = system.rooms().filter_map(|(name, _)| RoomName::parse(name).ok()).collect();
+        let engine_config =
+            plan::engine(&config, EngineConfig::new(&instance, Arc::new(master.clone())));
+        let engine = Engine::new(Arc::new(store), seams.clone(), engine_config);
+        let house = Arc::new(House::new(engine, system, master));
+        // Bound before rooms are opened, so that a taken port is told at once, and answers know
+        // their own address; nobody is answered before the rooms are there.
+        let public = bind(&config, Door::Public, config.server.public)?;
+        let admin = config.server.admin.map(|it| bind(&config, Door::Admin, it)).transpose()?;
+        let services = config.server.grpc.map(|it| bind(&config, Door::Grpc, it)).transpose()?;
+        let addresses = say::Addresses {
+            public: public.local_addr(),
+            admin: admin.as_ref().map(Listener::local_addr),
+            grpc: services.as_ref().map(Listener::local_addr),
+        };
+        let fresh_key = owner_key(&config, &house).await?;
+        let signatures = keys::signatures(&house, &config, seams.clock.wall_ms() / 1_000).await?;
+        let manners = plan::manners(&config, addresses.public);
+        let desk = Arc::new(Desk::new(house.clone(), signatures, manners, seams.clock.clone()));
+        let rooms = rooms::open(&desk, kept, &config.rooms, config.server.dev).await;
+        let rooms = rooms.map_err(|problem| {
+            let room = problem.room.as_ref().map(RoomName::as_str).unwrap_or("?");
+            let said = format!("room {room:?} could not be opened: {}", problem.detail);
+            Failure::new(Exit::Wrong, said).means("the server does not start")
+        })?;
+
+        let mut ending = Ending::listen();
+        say::up(&addresses, &config, rooms, fresh_key.as_deref());
+        if let Some(wanted) = public.limits().connections_wanted {
+            say::fewer_connections(wanted, public.limits().connections_max);
+        }
+        if self.addresses_json {
+            addresses.print_json();
+        }
+        let doors = [Some(&public), admin.as_ref(), services.as_ref()];
+        let tls = doors.into_iter().flatten().filter_map(Listener::tls);
+        let rotation = plan::key_rotation(&config);
+        let upkeep = upkeep::run(house.clone(), desk.clone(), tls.collect(), rotation);
+        let upkeep = tokio::spawn(upkeep);
+
+        let trusted = Arc::new(plan::trusted(&config));
+        let stop = tokio::sync::watch::Sender::new(false);
+        let stopped = || {
+            let mut stopped = stop.subscribe();
+            async move {
+                let _ = stopped.wait_for(|stop| *stop).await;
+            }
+        };
+        let mut serving = Vec::new();
+        {
+            let desk = desk.clone();
+            let make = move |peer: &Peer| Public::new(desk.clone(), peer, trusted.clone());
+            serving.push((Door::Public, tokio::spawn(public.serve(make, stopped()))));
+        }
+        if let Some(admin) = admin {
+            let desk = desk.clone();
+            let make = move |_: &Peer| Admin::new(desk.clone());
+            serving.push((Door::Admin, tokio::spawn(admin.serve(make, stopped()))));
+        }
+        if let Some(services) = services {
+            let grpc = Grpc::new(desk.clone());
+            let make = move |peer: &Peer| grpc.connection(peer);
+            serving.push((Door::Grpc, tokio::spawn(services.serve(make, stopped()))));
+        }
+        say::stopping(ending.asked().await, config.server.drain);
+        let _ = desk.draining.send(true);
+        let _ = stop.send(true);
+        for (door, serving) in serving {
+            if let Ok(outcome) = serving.await {
+                say::closed(door, &outcome);
+            }
+        }
+        upkeep.abort();
+        house.engine.stop().await;
+        say::down();
+        Ok(())
+    }
+}
+
+/// From the environment, from the file that the configuration names, or from one beside the data
+/// that is made at the first start.
+fn master_key(config: &Config) -> Result<MasterKey, Failure> {
+    let refused = |error: waitroom_store::seal::KeyError| {
+        Failure::new(Exit::Wrong, format!("the master key cannot be used: {error}"))
+            .coded("WR-2102")
+            .means("the server does not start")
+    };
+    if let Some(key) = &config.master_key {
+        return Ok(key.clone());
+    }
+    if let Some(path) = &config.store.master_key_file {
+        return MasterKey::from_file(path).map_err(refused);
+    }
+    let data = &config.server.data;
+    std::fs::create_dir_all(data).map_err(|error| {
+        Failure::new(Exit::Io, format!("data folder {}: cannot be made: {error}", data.display()))
+            .means("the server does not start")
+    })?;
+    MasterKey::from_file_or_new(&data.join("master.key")).map_err(refused)
+}
+
+/// The owner's API key: the one of the environment, or a fresh one that is shown once.
+async fn owner_key<S: Store + Clone>(
+    config: &Config,
+    house: &House<S>,
+) -> Result<Option<String>, Failure> {
+    let failed = |error: waitroom_store::system::SystemError| {
+        Failure::new(Exit::Io, format!("the owner's key cannot be kept: {error}"))
+            .means("the server does not start")
+    };
+    if let Ok(key) = std::env::var("WAITROOM_ADMIN_KEY")
+        && !key.is_empty()
+    {
+        house.ensure_key("owner", &key, Role::Owner).await.map_err(failed)?;
+        return Ok(None);
+    }
+    let has_key = house.system.lock().await.api_keys().any(|key| key.revoked_at_ms.is_none());
+    if has_key && !config.server.dev {
+        return Ok(None);
+    }
+    let random = waitroom_store::Entropy::next_u128(&waitroom_store::OsEntropy);
+    let key = format!("wrk_{random:032x}");
+    house.ensure_key("owner", &key, Role::Owner).await.map_err(failed)?;
+    Ok(Some(key))
+}
+
+fn bind(config: &Config, door: Door, address: SocketAddr) -> Result<Listener, Failure> {
+    let name = door.name();
+    Listener::bind(plan::listener(config, door, address)).map_err(|error| {
+        Failure::new(Exit::Io, format!("{name} listener: {error}"))
+            .means("the server does not start")
+            .advise(format!("free {address}, or choose another with --{name}"))
+    })
+}
+
+/// The signals that ask the server to end. Listened for before anybody is told where it is: whoever
+/// reads the addresses may end it in the same breath.
+struct Ending {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Ending {
+    fn listen() -> Ending {
+        let on = |kind| signal(kind).expect("signals can be listened for");
+        Ending { interrupt: on(SignalKind::interrupt()), terminate: on(SignalKind::terminate()) }
+    }
+
+    /// Waits for one, and says which.
+    async fn asked(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "interrupted",
+            _ = self.terminate.recv() => "asked to end",
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The configuration, as the parts that are wired together want it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use waitroom_api::desk::Manners;
+use waitroom_api::limits::{Limit, Limits};
+use waitroom_core::settings::Rate;
+use waitroom_engine::Config as EngineConfig;
+use waitroom_listen::{Nets, Protocols, Settings as ListenSettings, TlsFiles};
+use waitroom_pass::{Alg, JoinKey, JoinTokens, Rotation, SigningKey};
+use waitroom_store::file::Options;
+
+use super::upkeep::KeyRotation;
+use crate::config::{self, Config, Listener, PassAlgorithm};
+use crate::failure::{Exit, Failure};
+
+/// One of the three doors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    Public,
+    Admin,
+    Grpc,
+}
+
+impl Door {
+    pub fn name(self) -> &'static str {
+        match self {
+            Door::Public => "public",
+            Door::Admin => "admin",
+            Door::Grpc => "grpc",
+        }
+    }
+
+    fn listener(self) -> Listener {
+        match self {
+            Door::Public => Listener::Public,
+            Door::Admin => Listener::Admin,
+            Door::Grpc => Listener::Grpc,
+        }
+    }
+
+    fn tls(self, config: &Config) -> Option<TlsFiles> {
+        let files = match self {
+            Door::Public => &config.tls.public,
+            Door::Admin => &config.tls.admin,
+            Door::Grpc => &config.tls.grpc,
+        };
+        let (cert, key) = (files.cert.clone()?, files.key.clone()?);
+        Some(TlsFiles { cert, key, client_ca: files.client_ca.clone() })
+    }
+}
+
+/// Whose `X-Forwarded-For` is believed.
+pub fn trusted(config: &Config) -> Nets {
+    let listed = config.trust.proxies.iter().map(|net| net.parse().expect("checked when read"));
+    let listed: Nets = listed.collect();
+    if config.server.dev && listed.is_empty() { Nets::loopback() } else { listed }
+}
+
+pub fn listener(config: &Config, door: Door, address: SocketAddr) -> ListenSettings {
+    let limits = &config.limits;
+    let mut settings = ListenSettings::new(vec![address]);
+    settings.protocols = if door == Door::Grpc { Protocols::Http2 } else { Protocols::Both };
+    settings.connections_max = limits.connections_max as usize;
+    settings.per_address_max = limits.connections_per_address_max as usize;
+    settings.header_bytes_max = limits.header_bytes_max as usize;
+    settings.headers_max = limits.headers_max as usize;
+    settings.http2.concurrent_streams_max = limits.streams_max as u32;
+    settings.timeouts.handshake = limits.handshake_timeout;
+    settings.timeouts.header = limits.header_timeout;
+    settings.timeouts.idle = limits.idle_timeout;
+    settings.timeouts.write = limits.write_timeout;
+    settings.timeouts.drain = config.server.drain;
+    settings.tls = door.tls(config);
+    settings.trusted_hops = trusted(config);
+    if config.trust.proxy_protocol.contains(&door.listener()) {
+        settings.proxy_protocol = Some(trusted(config));
+    }
+    settings
+}
+
+/// `public` is where the public listener really is, for links where no address is configured.
+pub fn manners(config: &Config, public: SocketAddr) -> Manners {
+    let limits = &config.limits;
+    let limit = |rate: Option<Rate>, burst: Option<u64>| {
+        let Rate { count, per } = rate?;
+        // As many at once as in a minute, so that a client that was away may catch up.
+        let a_minute = u64::from(count) * 60_000 / per.0.max(1);
+        let burst = burst.unwrap_or(a_minute.max(1)).min(u64::from(u32::MAX)) as u32;
+        Some(Limit { count, per_ms: per.0, burst })
+    };
+    Manners {
+        dev: config.server.dev,
+        limits: Limits {
+            join: limit(limits.join, Some(limits.join_burst)),
+            status: limit(limits.status, None),
+            heartbeat: limit(limits.heartbeat, None),
+            session: limit(limits.session, None),
+            prefix_v4: limits.address_prefix_v4 as u8,
+            prefix_v6: limits.address_prefix_v6 as u8,
+            callers_max: limits.addresses_max as usize,
+        },
+        body_bytes_max: limits.body_bytes_max as usize,
+        admin_body_bytes_max: limits.admin_body_bytes_max as usize,
+        body_timeout: limits.body_timeout,
+        public_url: config.server.public_url.clone().unwrap_or_else(|| {
+            let scheme = if config.tls.public.cert.is_some() { "https" } else { "http" };
+            format!("{scheme}://{public}")
+        }),
+    }
+}
+
+pub fn engine(config: &Config, mut engine: EngineConfig) -> EngineConfig {
+    engine.snapshot_every = config.store.snapshot_every;
+    engine
+}
+
+pub fn store(config: &Config) -> Options {
+    Options {
+        segment_bytes: config.store.segment_bytes,
+        archive: config.store.archive.clone(),
+        queue_max: config.store.queue_max as usize,
+        queue_bytes_max: config.store.queue_bytes_max as usize,
+    }
+}
+
+pub fn algorithm(config: &Config) -> Alg {
+    match config.pass.algorithm {
+        PassAlgorithm::Es256 => Alg::Es256,
+        PassAlgorithm::EdDsa => Alg::EdDsa,
+        PassAlgorithm::Rs256 => Alg::Rs256,
+    }
+}
+
+pub fn rotation(config: &Config) -> Rotation {
+    Rotation { publish_for_s: config.pass.publish_for.as_secs(), ..Rotation::default() }
+}
+
+/// An operator's own key is the operator's to follow by another.
+pub fn key_rotation(config: &Config) -> KeyRotation {
+    let own = config.pass.key_file.is_some();
+    let every = if own { Duration::ZERO } else { config.pass.rotate_every };
+    KeyRotation { every, alg: algorithm(config) }
+}
+
+/// The operator's own signing key, if there is one.
+pub fn signing_key(config: &Config) -> Result<Option<SigningKey>, Failure> {
+    let Some(path) = &config.pass.key_file else { return Ok(None) };
+    let key = SigningKey::from_pem(&read(path)?);
+    key.map(Some).map_err(|error| wrong_key("pass.key_file", path, &error.to_string()))
+}
+
+/// How the shop's join tokens are checked.
+pub fn join_tokens(pass: &config::Pass) -> Result<JoinTokens, Failure> {
+    let mut keys = Vec::new();
+    if let Some(path) = &pass.join_token_secret_file {
+        let key = JoinKey::secret(read(path)?.trim().as_bytes());
+        let wrong = |error: waitroom_pass::KeyError| {
+            wrong_key("pass.join_token_secret_file", path, &error.to_string())
+        };
+        keys.push(key.map_err(wrong)?);
+    }
+    if let Some(path) = &pass.join_token_key_file {
+        let key = JoinKey::public_pem(&read(path)?);
+        let wrong = |error: waitroom_pass::KeyError| {
+            wrong_key("pass.join_token_key_file", path, &error.to_string())
+        };
+        keys.push(key.map_err(wrong)?);
+    }
+    Ok(JoinTokens::new(keys))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Failure::new(Exit::NotThere, format!("{}: {error}", path.display()))
+            .means("the server does not start")
+    })
+}
+
+fn wrong_key(field: &str, path: &Path, why: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("{field}: {} cannot be used: {why}", path.display()))
+        .means("the server does not start")
+}

@@ -1,0 +1,59 @@
+//! What has to be seen to while the server runs: keys that follow each other, certificates that
+//! are read again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use waitroom_api::Desk;
+use waitroom_listen::Tls;
+use waitroom_pass::{Alg, SigningKey};
+use waitroom_store::Store;
+
+use super::installation::House;
+use super::{keys, say};
+
+/// How often somebody looks. Keys follow each other over hours and days.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// How often a pass key is followed by a new one, and of which kind. Zero means never.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyRotation {
+    pub every: Duration,
+    pub alg: Alg,
+}
+
+/// Runs until it is aborted.
+pub async fn run<S: Store + Clone>(
+    house: Arc<House<S>>,
+    desk: Arc<Desk>,
+    tls: Vec<Arc<Tls>>,
+    rotation: KeyRotation,
+) {
+    let mut hangup = signal(SignalKind::hangup()).expect("signals can be listened for");
+    loop {
+        tokio::select! {
+            _ = tokio::time::sleep(EVERY) => see_to_keys(&house, &desk, rotation).await,
+            _ = hangup.recv() => {
+                for tls in &tls {
+                    say::reloaded(tls.reload());
+                }
+            }
+        }
+    }
+}
+
+async fn see_to_keys<S: Store + Clone>(house: &House<S>, desk: &Desk, rotation: KeyRotation) {
+    let passes = &desk.signatures.passes;
+    let now_s = desk.now_s();
+    let newest = passes.stored().iter().map(|key| key.signs_from_s).max().unwrap_or(now_s);
+    let mut changed = passes.advance(now_s);
+    let KeyRotation { every, alg } = rotation;
+    if !every.is_zero() && now_s >= newest + every.as_secs() {
+        // A key that cannot be added now is added at the next look.
+        changed |= passes.rotate(SigningKey::generate(alg), now_s).is_ok();
+    }
+    if changed && let Err(failure) = keys::keep(house, passes).await {
+        say::trouble(&failure);
+    }
+}
