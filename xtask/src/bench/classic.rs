@@ -122,8 +122,29 @@ struct Peer {
     server: Server,
     settings: Settings,
     cores: Cores,
-    join: String,
+    join: JoinScript,
     heartbeat: String,
+}
+
+/// The classic join as a command for whoever runs it.
+#[derive(Debug, Clone)]
+pub struct JoinScript {
+    name: String,
+}
+
+impl JoinScript {
+    pub fn load(connection: &mut Connection) -> Outcome<Self> {
+        Ok(Self { name: load(connection, JOIN)? })
+    }
+
+    /// Visitor `n` joins.
+    pub fn push(&self, n: u64, pipeline: &mut Pipeline) {
+        let visitor = visitor(n);
+        let session = session(&visitor);
+        let keys = ["3", COUNTER, QUEUE, &session];
+        let args = [visitor.as_str(), &format!("u{n}"), NOW_MS, SESSION_LIFE_S];
+        pipeline.push(&[&["EVALSHA", &self.name], &keys[..], &args].concat());
+    }
 }
 
 impl Peer {
@@ -140,7 +161,7 @@ impl Peer {
             cores.client
         );
         let mut connection = server.connect()?;
-        let join = load(&mut connection, JOIN)?;
+        let join = JoinScript::load(&mut connection)?;
         let heartbeat = load(&mut connection, HEARTBEAT)?;
         Ok(Self { server, settings: *settings, cores, join, heartbeat })
     }
@@ -151,13 +172,7 @@ impl Peer {
         let mut best = Rate::NONE;
         for round in 0..ROUNDS as u64 {
             let part = members * round / ROUNDS as u64..members * (round + 1) / ROUNDS as u64;
-            best = best.or(self.drive(part, |n, pipeline| {
-                let visitor = visitor(n);
-                let session = session(&visitor);
-                let keys = ["3", COUNTER, QUEUE, &session];
-                let args = [visitor.as_str(), &format!("u{n}"), NOW_MS, SESSION_LIFE_S];
-                pipeline.push(&[&["EVALSHA", &self.join], &keys[..], &args].concat());
-            })?);
+            best = best.or(self.drive(part, |n, pipeline| self.join.push(n, pipeline))?);
         }
         let queued =
             self.server.connect()?.call(&["ZCARD", QUEUE]).or_fail(|| "count the queue")?;

@@ -42,6 +42,13 @@ impl DataFolder {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Leaves it where it is, for somebody to look at.
+    pub fn keep(self) -> PathBuf {
+        let path = self.path.clone();
+        std::mem::forget(self);
+        path
+    }
 }
 
 impl Drop for DataFolder {

@@ -86,8 +86,12 @@ impl OneSync {
 
 /// The smallest time that at least `percent` of all times do not exceed.
 pub fn percentile(sorted: &[Duration], percent: usize) -> Duration {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted[rank - 1]
+    sorted[percentile_index(sorted.len(), percent)]
+}
+
+/// Where that one lies among `count` sorted ones.
+pub fn percentile_index(count: usize, percent: usize) -> usize {
+    (count * percent).div_ceil(100).max(1) - 1
 }
 
 #[cfg(test)]

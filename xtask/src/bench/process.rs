@@ -1,5 +1,6 @@
 //! What Linux knows of a process: the CPU time it used and the memory it holds.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
@@ -11,16 +12,44 @@ use crate::failure::{Failure, OrFail, Outcome};
 /// among short rounds the luckiest rounding would win. A thread that ended takes its time with
 /// it, so this suits programs with steady threads, such as a server.
 pub fn cpu_of(pid: u32) -> Outcome<Duration> {
-    let tasks = format!("/proc/{pid}/task");
-    let attempt = || format!("read {tasks}");
-    let mut nanos = 0;
-    for task in fs::read_dir(&tasks).or_fail(attempt)? {
-        let path = task.or_fail(attempt)?.path().join("schedstat");
-        let text = fs::read_to_string(&path).or_fail(|| format!("read {}", path.display()))?;
-        let ran = on_cpu(&text).ok_or_else(|| Failure::new(format!("{tasks}: reads {text}")))?;
-        nanos += ran;
+    Ok(Duration::from_nanos(Threads::of(pid)?.nanos.values().sum()))
+}
+
+/// The CPU time of each thread of a process at one moment.
+///
+/// Between two of them only the time of threads that ended in between is missing; the time that
+/// earlier ones took with them is not counted as time running backwards.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Threads {
+    nanos: BTreeMap<u32, u64>,
+}
+
+impl Threads {
+    pub fn of(pid: u32) -> Outcome<Self> {
+        let tasks = format!("/proc/{pid}/task");
+        let attempt = || format!("read {tasks}");
+        let mut nanos = BTreeMap::new();
+        for task in fs::read_dir(&tasks).or_fail(attempt)? {
+            let task = task.or_fail(attempt)?;
+            let path = task.path().join("schedstat");
+            // A thread may end between the listing and the look.
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            let id = task.file_name().to_string_lossy().parse();
+            let id = id.or_fail(|| format!("read the name of {}", path.display()))?;
+            let ran =
+                on_cpu(&text).ok_or_else(|| Failure::new(format!("{tasks}: reads {text}")))?;
+            nanos.insert(id, ran);
+        }
+        Ok(Self { nanos })
     }
-    Ok(Duration::from_nanos(nanos))
+
+    /// What these threads have used since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Duration {
+        let used = |(id, now): (&u32, &u64)| {
+            now.saturating_sub(earlier.nanos.get(id).copied().unwrap_or(0))
+        };
+        Duration::from_nanos(self.nanos.iter().map(used).sum())
+    }
 }
 
 /// The first of three numbers: nanoseconds on a core, nanoseconds waiting for one, turns.
@@ -73,6 +102,13 @@ mod tests {
     fn the_time_on_a_core_is_the_first_number() {
         assert_eq!(on_cpu("1234567 99 3\n"), Some(1_234_567));
         assert_eq!(on_cpu(""), None);
+    }
+
+    #[test]
+    fn a_thread_that_ended_does_not_make_time_run_backwards() {
+        let threads = |nanos: &[(u32, u64)]| Threads { nanos: nanos.iter().copied().collect() };
+        let (before, after) = (threads(&[(1, 100), (2, 900)]), threads(&[(1, 150), (3, 7)]));
+        assert_eq!(after.since(&before), Duration::from_nanos(57));
     }
 
     #[test]

@@ -115,6 +115,12 @@ impl Report {
         }
     }
 
+    /// The names of figures that are not what was expected of them.
+    pub fn missed(&self) -> Vec<&str> {
+        let missed = self.figures.iter().filter(|figure| figure.met() == Some(false));
+        missed.map(|figure| figure.ours.name.as_str()).collect()
+    }
+
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("plain fields make plain JSON") + "\n"
     }
@@ -244,6 +250,7 @@ mod tests {
         assert!(line("bytes").contains(">= 20.0x  ok"), "{table}");
         assert!(line("rate").ends_with(">= 9.00   ok"), "{table}");
         assert!(!report.json().contains("expected"));
+        assert_eq!(report.missed(), ["join_ns_20m"]);
     }
 
     #[test]

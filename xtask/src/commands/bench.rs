@@ -17,9 +17,13 @@ pub struct Args {
     /// Smaller sizes, done within a minute. Figures say so.
     #[arg(long)]
     quick: bool,
+    /// Only these groups of figures, separated by commas.
+    #[arg(long)]
+    only: Option<String>,
 }
 
 pub fn run(args: &Args) -> Outcome {
+    build().run()?;
     let mut run = command();
     if args.name == "help" {
         return run.arg("--help").run();
@@ -33,10 +37,20 @@ pub fn run(args: &Args) -> Outcome {
     if args.quick {
         run = run.arg("--quick");
     }
+    if let Some(only) = &args.only {
+        run = run.arg("--only").arg(only);
+    }
     run.run()
 }
 
-/// The benchmark binary, built if need be.
+/// Builds the benchmarks and the server that some of them start, in one go: apart, each would
+/// have what both depend on built anew with features of its own.
+pub fn build() -> Run {
+    Run::new("cargo build --quiet --release -p waitroom -p xtask --features xtask/bench --bins")
+}
+
+/// The benchmark binary, after [`build`].
 pub fn command() -> Run {
-    Run::new("cargo run --quiet --release -p xtask --features bench --bin bench --")
+    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
+    Run::new("").arg(format!("{target}/release/bench"))
 }

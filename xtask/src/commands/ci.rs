@@ -45,6 +45,11 @@ const STEPS: &[Step] = &[
     Step { name: "test", about: "every test", run: test },
     Step { name: "sim", about: "2,000 seeds within five minutes", run: simulate },
     Step { name: "bench", about: "the benchmarks run, quickly", run: bench },
+    Step {
+        name: "kill",
+        about: "the server is killed under a crowd and keeps its word",
+        run: kill,
+    },
     Step { name: "demo", about: "the README's main command, with a smaller crowd", run: demo },
 ];
 
@@ -59,8 +64,11 @@ const TEST_LIMIT: Duration = Duration::from_secs(15 * 60);
 const BENCH_LIMIT: Duration = Duration::from_secs(10 * 60);
 const DEMO_LIMIT: Duration = Duration::from_secs(10 * 60);
 const DEMO_VISITORS: u64 = 200_000;
+/// How often the server is killed; more is a long job.
+const KILL_CYCLES: u64 = 3;
+const KILL_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// The benchmarks that show that frame, peers and all that they measure still work.
-const BENCH_SMOKE: [&str; 2] = ["queue", "journal"];
+const BENCH_SMOKE: [&str; 4] = ["queue", "journal", "http", "live"];
 
 pub fn run(args: &Args) -> Outcome {
     let chosen: Vec<&Step> = STEPS.iter().filter(|step| is_chosen(args, step.name)).collect();
@@ -128,10 +136,21 @@ fn simulate() -> Outcome {
     sim::command(SIM_SEEDS, None).within(SIM_LIMIT).run()
 }
 
+/// In the profile of the tests, because all of it is built by then: whether it works is seen here,
+/// how fast it is elsewhere.
 fn bench() -> Outcome {
+    build()?;
     BENCH_SMOKE.into_iter().try_for_each(|name| {
-        super::bench::command().arg(name).arg("--quick").within(BENCH_LIMIT).run()
+        Run::new("target/debug/bench").arg(name).arg("--quick").within(BENCH_LIMIT).run()
     })
+}
+
+fn kill() -> Outcome {
+    build()?;
+    Run::new("target/debug/bench kill-server --cycles")
+        .arg(KILL_CYCLES.to_string())
+        .within(KILL_LIMIT)
+        .run()
 }
 
 fn demo() -> Outcome {

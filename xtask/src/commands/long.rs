@@ -20,31 +20,82 @@ pub struct Args {
     /// Which job.
     #[arg(value_parser = PossibleValuesParser::new(JOBS.iter().map(|job| job.name)))]
     name: String,
+    /// Only every N-th mutant, beginning with the K-th (from 0): `--shard K/N`. For `mutants`.
+    #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
+    shard: Option<Shard>,
+    /// How often the power is cut (kill-server).
+    #[arg(long, default_value_t = KILL_CYCLES)]
+    cycles: u64,
 }
 
 struct Job {
     name: &'static str,
-    command: fn() -> Outcome<Run>,
+    command: fn(&Args) -> Outcome<Run>,
 }
 
 const JOBS: &[Job] = &[
-    Job { name: "sim-many", command: || Ok(sim::command(SIM_MANY_SEEDS, None)) },
+    Job { name: "sim-many", command: |_| Ok(sim::command(SIM_MANY_SEEDS, None)) },
     Job { name: "mutants", command: mutants },
     // A billion tickets through one room: is its memory flat?
-    Job { name: "billion", command: || Ok(bench::command().arg("billion")) },
+    Job { name: "billion", command: billion },
+    // The server killed under a crowd: is anything lost that was acknowledged?
+    Job { name: "kill-server", command: kill_server },
+    // Ten times more people than the server can take, and ten thousand idle sockets.
+    Job { name: "overload", command: overload },
+    // Coverage-guided fuzzing of everything that reads hostile bytes, minutes for each target.
+    Job { name: "fuzz", command: fuzz },
 ];
+
+const KILL_CYCLES: u64 = 100;
+
+/// A sample of the mutants that can be taken again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shard {
+    k: u32,
+    of: u32,
+}
+
+impl Shard {
+    fn parse(text: &str) -> Result<Shard, String> {
+        let parts =
+            text.split_once('/').and_then(|(k, of)| Some((k.parse().ok()?, of.parse().ok()?)));
+        match parts {
+            Some((k, of)) if k < of => Ok(Shard { k, of }),
+            _ => Err(format!("{text:?} is no shard; write K/N with K from 0 to N - 1, as in 3/20")),
+        }
+    }
+
+    /// Round-robin: a slice would be all of one file, and a sample should be of all of them.
+    fn args(self) -> [String; 4] {
+        ["--shard".into(), self.to_string(), "--sharding".into(), "round-robin".into()]
+    }
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.k, self.of)
+    }
+}
 
 /// Fifty runs of CI.
 const SIM_MANY_SEEDS: u64 = 100_000;
 /// Enough for the totals and the survivors; a job that prints more keeps it in its own files.
 const LAST_LINES_MAX: usize = 200;
 
+/// Minutes for each target, as the corpus stands.
+const FUZZ_SECONDS: u64 = 300;
+
+const CARGO_FUZZ: Tool = Tool { name: "cargo-fuzz", version: "0.13.2", profile: Profile::Release };
+
 const CARGO_MUTANTS: Tool =
     Tool { name: "cargo-mutants", version: "27.1.0", profile: Profile::Release };
 
 pub fn run(args: &Args) -> Outcome {
     let job = JOBS.iter().find(|job| job.name == args.name).expect("clap has checked the name");
-    let command = (job.command)()?;
+    if args.shard.is_some() && job.name != "mutants" {
+        return Err(Failure::new("only `long mutants` can be run in shards"));
+    }
+    let command = (job.command)(args)?;
     eprintln!("$ {}", command.line());
     let began = Instant::now();
     let (passed, last_lines) = follow(&command)?;
@@ -72,9 +123,36 @@ fn follow(command: &Run) -> Outcome<(bool, VecDeque<String>)> {
     Ok((child.wait().or_fail(attempt)?.success(), last_lines))
 }
 
-fn mutants() -> Outcome<Run> {
+fn billion(_: &Args) -> Outcome<Run> {
+    bench::build().run()?;
+    Ok(bench::command().arg("billion"))
+}
+
+fn kill_server(args: &Args) -> Outcome<Run> {
+    bench::build().run()?;
+    Ok(bench::command().arg("kill-server").arg("--cycles").arg(args.cycles.to_string()))
+}
+
+fn overload(_: &Args) -> Outcome<Run> {
+    bench::build().run()?;
+    Ok(bench::command().arg("overload").arg("--strict"))
+}
+
+/// Needs a nightly toolchain; the kept corpus is tried on any in `cargo test -p waitroom-fuzz`.
+fn fuzz(_: &Args) -> Outcome<Run> {
+    let tool = CARGO_FUZZ.path()?;
+    let script = format!(
+        "set -e; cd fuzz/libfuzzer; for target in tokens ids documents proxy frames; do \
+         PATH={}:$PATH cargo +nightly fuzz run --fuzz-dir . $target ../corpus/$target -- \
+         -max_total_time={FUZZ_SECONDS} -print_final_stats=1; done",
+        tool.parent().map(|it| it.display().to_string()).unwrap_or_default()
+    );
+    Ok(Run::new("sh").arg("-c").arg(script))
+}
+
+fn mutants(args: &Args) -> Outcome<Run> {
     let tool = CARGO_MUTANTS.path()?;
-    Ok(Run::new("").arg(tool.to_string_lossy()).args([
+    let run = Run::new("").arg(tool.to_string_lossy()).args([
         "mutants",
         "--package",
         "waitroom-core",
@@ -82,7 +160,11 @@ fn mutants() -> Outcome<Run> {
         "120",
         "--output",
         "results",
-    ]))
+    ]);
+    Ok(match args.shard {
+        Some(shard) => run.args(shard.args()),
+        None => run,
+    })
 }
 
 #[cfg(test)]
@@ -97,5 +179,15 @@ mod tests {
         assert_eq!(lines.back().map(String::as_str), Some("500"));
         let (passed, lines) = follow(&Run::new("false")).expect("false runs");
         assert!(!passed && lines.is_empty());
+    }
+
+    #[test]
+    fn a_shard_is_one_of_so_many_and_is_passed_on_as_it_was_written() {
+        let shard = Shard::parse("3/20").expect("the fourth of twenty");
+        assert_eq!(shard.args(), ["--shard", "3/20", "--sharding", "round-robin"]);
+        for wrong in ["", "3", "3/", "/20", "20/20", "-1/20", "3/20/1", "a/b"] {
+            let why = Shard::parse(wrong).expect_err("no shard");
+            assert!(why.contains(wrong) && why.contains("K/N"), "{why}");
+        }
     }
 }

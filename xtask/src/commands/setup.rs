@@ -20,6 +20,26 @@ const NEEDS: &[Need] = &[
         because: "the peer that the benchmarks are held against",
     },
     Need {
+        program: "nginx",
+        package: "nginx",
+        because: "a web server that the HTTP benchmark is held against",
+    },
+    Need {
+        program: "curl",
+        package: "curl",
+        because: "a client that is not ours, for the tests of the server",
+    },
+    Need {
+        program: "chromium",
+        package: "chromium",
+        because: "a browser, for the tests of the server",
+    },
+    Need {
+        program: "python3",
+        package: "python3-venv",
+        because: "foreign gRPC and OpenAPI clients, in virtual environments of their own",
+    },
+    Need {
         program: "git",
         package: "git",
         because: "results carry their commit, and tidy looks at tracked files",

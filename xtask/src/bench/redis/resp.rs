@@ -84,6 +84,11 @@ impl Pipeline {
         }
         self.commands += 1;
     }
+
+    /// The commands as they go over the wire.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
 }
 
 /// Reads exactly one reply.

@@ -101,6 +101,10 @@ impl Server {
         Connection::open(self.address).or_fail(|| format!("connect to redis at {}", self.address))
     }
 
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub fn id(&self) -> u32 {
         self.child.id()
     }
