@@ -5,9 +5,11 @@
 //! shared bytes. How often a picture is due falls with the distance from the front, and with the
 //! number of connections, so that a big crowd costs a bounded number of pushes a second; after a
 //! pause everyone is due at once, so a lone admission is heard of by all at the same moment.
+//! Whoever panics in a pass must not end it for everybody else, so poisoned locks are taken anyway:
+//! what they guard is whole after every line.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -172,7 +174,7 @@ impl Hub {
         shared.connected.fetch_add(1, Ordering::Relaxed);
         let shard = shared.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
         let seat = {
-            let mut it = shared.shards[shard].lock().expect("nobody panics while holding it");
+            let mut it = shared.shards[shard].lock().unwrap_or_else(PoisonError::into_inner);
             match it.free.pop() {
                 Some(free) => {
                     it.seats[free as usize] = Some(seat);
@@ -246,7 +248,7 @@ impl Shared {
     async fn pass(&self, room: &RoomDesk, board: &Board) {
         for shard in &self.shards {
             {
-                let mut shard = shard.lock().expect("nobody panics while holding it");
+                let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
                 for seat in shard.seats.iter_mut().flatten() {
                     self.serve(room, board, seat);
                     self.keep(room, seat);
@@ -363,7 +365,7 @@ impl Shared {
     async fn say_goodbye(&self) {
         for shard in &self.shards {
             {
-                let shard = shard.lock().expect("nobody panics while holding it");
+                let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
                 for seat in shard.seats.iter().flatten() {
                     let goodbye = seat.voice.goodbye();
                     seat.mailbox.close(goodbye.map(|json| letter(seat.carrier, "bye", json)));
@@ -383,7 +385,7 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         let shard = &self.shared.shards[usize::from(self.shard)];
-        let mut shard = shard.lock().expect("nobody panics while holding it");
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         shard.seats[self.seat as usize] = None;
         shard.free.push(self.seat);
         drop(shard);

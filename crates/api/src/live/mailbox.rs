@@ -1,7 +1,7 @@
 //! One connection's letters: at most one personal frame, one board and one goodbye.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -70,7 +70,7 @@ impl Mailbox {
 
     fn put(&self, change: impl FnOnce(&mut Letters)) {
         let waker = {
-            let mut letters = self.letters.lock().expect("nobody panics while holding it");
+            let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
             change(&mut letters);
             letters.waker.take()
         };
@@ -81,7 +81,7 @@ impl Mailbox {
 
     /// The next letter, the personal one first: "come in" must not wait behind a picture.
     pub fn poll_take(&self, context: &mut Context<'_>) -> Poll<Letter> {
-        let mut letters = self.letters.lock().expect("nobody panics while holding it");
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(frame) = letters.personal.take().or_else(|| letters.board.take()) {
             return Poll::Ready(Letter::Frame(frame));
         }
