@@ -19,6 +19,7 @@ mod arrive;
 pub mod body;
 mod client;
 mod drain;
+mod endless;
 mod error;
 mod io;
 mod line;
@@ -36,6 +37,7 @@ mod track;
 
 pub use client::client_address;
 pub use drain::Drain;
+pub use endless::Endless;
 pub use error::Error;
 pub use io::{Io, Socket, Taken};
 pub use listener::{Listener, Outcome};

@@ -211,6 +211,12 @@ impl Line {
     }
 }
 
+impl InProgress {
+    pub(crate) fn line(&self) -> &Line {
+        &self.0
+    }
+}
+
 impl Drop for InProgress {
     fn drop(&mut self) {
         // Stamp first, count down after: in between the sweep must not see a connection without

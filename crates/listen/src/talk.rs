@@ -13,12 +13,13 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use pin_project_lite::pin_project;
 
+use crate::endless::{self, Aside};
 use crate::io::Io;
 use crate::line::{Line, Order, Stage};
 use crate::peer::{Peer, Protocol};
 use crate::settings::Settings;
 use crate::stats::{Stats, one_more};
-use crate::track::Tracked;
+use crate::track::{Answer, Tracked};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -71,10 +72,20 @@ impl Manner {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let service = Tracked { service, line: line.clone(), headers_max: self.headers_max };
+        let headers_max = self.headers_max;
         let ended = match peer.protocol {
-            Protocol::Http1 => self.http1(io, &line, service).await,
-            Protocol::Http2 => self.http2(io, &line, service).await,
+            Protocol::Http1 => {
+                let aside = Arc::new(Aside::empty());
+                let line_too = line.clone();
+                let aside_too = Some(aside.clone());
+                let service = Tracked { service, line: line_too, headers_max, aside: aside_too };
+                self.http1(io, &line, service, &aside).await
+            }
+            Protocol::Http2 => {
+                let line_too = line.clone();
+                let service = Tracked { service, line: line_too, headers_max, aside: None };
+                self.http2(io, &line, service).await
+            }
         };
         if ended.is_err() {
             one_more(&self.stats.failed_http);
@@ -85,7 +96,8 @@ impl Manner {
         &self,
         mut io: Io,
         line: &Line,
-        mut service: Tracked<S>,
+        mut service: Tracked<S, B>,
+        aside: &Aside<Answer<B>>,
     ) -> hyper::Result<()>
     where
         S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
@@ -108,19 +120,30 @@ impl Manner {
                 }
                 if polled.is_pending() && line.asked_to_park() {
                     if line.is_at_rest() {
-                        return Poll::Ready(None);
+                        return Poll::Ready(Turn::Park);
                     }
                     line.set_parked(false);
                 }
-                polled.map(Some)
+                match aside.take() {
+                    Some(response) => Poll::Ready(Turn::Endless(response)),
+                    None => polled.map(Turn::Over),
+                }
             });
-            if let Some(ended) = ended.await {
-                return ended;
-            }
+            let endless = match ended.await {
+                Turn::Over(ended) => return ended,
+                Turn::Park => None,
+                Turn::Endless(response) => Some(response),
+            };
             // hyper was between requests, with every answer written, and its last read found
             // nothing: the socket, the service and what it may have read ahead are all there is.
             let parts = talk.into_parts().expect("a connection that is not over is not upgraded");
             (io, service) = (parts.io, parts.service);
+            if let Some(response) = endless {
+                drop((service, parts.read_buf));
+                // A client that leaves a stream has done nothing wrong.
+                let _ = endless::write(io, response).await;
+                return Ok(());
+            }
             let more = io.put_back(&parts.read_buf);
             drop(parts.read_buf);
             if !more && self.sleep(&io, line).await == Woken::ToFinish {
@@ -142,7 +165,7 @@ impl Manner {
         .await
     }
 
-    async fn http2<S, B>(&self, io: Io, line: &Line, service: Tracked<S>) -> hyper::Result<()>
+    async fn http2<S, B>(&self, io: Io, line: &Line, service: Tracked<S, B>) -> hyper::Result<()>
     where
         S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
         S::Future: Send + 'static,
@@ -162,6 +185,13 @@ impl Manner {
         })
         .await
     }
+}
+
+/// Why hyper no longer has the connection.
+enum Turn<B> {
+    Over(hyper::Result<()>),
+    Park,
+    Endless(Response<Answer<B>>),
 }
 
 /// Why a parked connection goes on.

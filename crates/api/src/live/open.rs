@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use waitroom_core::Presented;
-use waitroom_listen::Io;
+use waitroom_listen::{Endless, Io};
 
 use super::frames::Carrier;
 use super::voice::Voice;
@@ -54,6 +54,7 @@ pub fn stream(ask: Ask, room: Arc<RoomDesk>) -> Answering {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // nginx would otherwise keep letters until it has a page of them.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response.extensions_mut().insert(Endless);
     Answering::Now(response)
 }
 

@@ -3,6 +3,7 @@
 mod bodies;
 mod caps;
 mod drain;
+mod endless;
 mod http1;
 mod http2;
 mod proxy;

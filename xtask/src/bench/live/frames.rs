@@ -48,7 +48,7 @@ impl Carrier {
     pub fn take(self, bytes: &[u8]) -> Option<(Letter, usize)> {
         match self {
             Self::WebSocket => frame(bytes),
-            Self::Events => chunk(bytes),
+            Self::Events => event(bytes),
         }
     }
 }
@@ -85,19 +85,12 @@ fn frame(bytes: &[u8]) -> Option<(Letter, usize)> {
     Some((letter, from + length))
 }
 
-/// A chunk of an HTTP/1.1 body; the server sends each event as one.
-fn chunk(bytes: &[u8]) -> Option<(Letter, usize)> {
-    let line = bytes.iter().position(|&byte| byte == b'\n')?;
-    let size = std::str::from_utf8(&bytes[..line]).ok()?.trim_end();
-    let size = usize::from_str_radix(size, 16).ok()?;
-    let from = line + 1;
-    let ends = from.checked_add(size)?.checked_add(2)?;
-    let payload = bytes.get(from..ends)?;
-    let letter = match size {
-        0 => Letter::End,
-        _ if payload.starts_with(b":") => Letter::Nothing,
-        _ => text(payload),
-    };
+/// One event, up to the empty line behind it. Streams have neither a length nor chunks: they end
+/// with their connection.
+fn event(bytes: &[u8]) -> Option<(Letter, usize)> {
+    let ends = bytes.windows(2).position(|it| it == b"\n\n")? + 2;
+    let payload = &bytes[..ends];
+    let letter = if payload.starts_with(b":") { Letter::Nothing } else { text(payload) };
     Some((letter, ends))
 }
 
@@ -149,8 +142,7 @@ mod tests {
     fn a_board_is_known_by_its_version_over_either_carrier() {
         let framed = text_frame(BOARD);
         let event = [b"event: board\ndata: ", BOARD, b"\n\n"].concat();
-        let chunked = [format!("{:x}\r\n", event.len()).as_bytes(), &event, b"\r\n"].concat();
-        for (carrier, bytes) in [(Carrier::WebSocket, framed), (Carrier::Events, chunked)] {
+        for (carrier, bytes) in [(Carrier::WebSocket, framed), (Carrier::Events, event)] {
             let whole = Some((Letter::Board(812), bytes.len()));
             assert_eq!(carrier.take(&[&bytes[..], b"more"].concat()), whole, "{carrier:?}");
             for cut in 0..bytes.len() {
@@ -165,8 +157,9 @@ mod tests {
         assert_eq!(Carrier::WebSocket.take(&[0x88, 0]), Some((Letter::End, 2)));
         let ticket = text_frame(b"{\"type\":\"ticket\",\"version\":3}");
         assert_eq!(Carrier::WebSocket.take(&ticket).map(|it| it.0), Some(Letter::Ticket));
-        assert_eq!(Carrier::Events.take(b"3\r\n:\n\n\r\n"), Some((Letter::Nothing, 8)));
-        assert_eq!(Carrier::Events.take(b"0\r\n\r\n"), Some((Letter::End, 5)));
+        assert_eq!(Carrier::Events.take(b": still here\n\nmore"), Some((Letter::Nothing, 14)));
+        let bye = b"event: bye\ndata: {\"type\":\"bye\"}\n\n";
+        assert_eq!(Carrier::Events.take(bye), Some((Letter::End, bye.len())));
     }
 
     proptest! {

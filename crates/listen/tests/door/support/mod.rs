@@ -19,7 +19,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use waitroom_listen::{
-    Counts, Drain, Io, Limits, Listener, Outcome, Peer, Settings, Stats, Taken, Tls, body,
+    Counts, Drain, Endless, Io, Limits, Listener, Outcome, Peer, Settings, Stats, Taken, Tls, body,
 };
 
 /// No wait in a test lasts longer: what has not happened by then will not.
@@ -29,6 +29,9 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub const SHORT: Duration = Duration::from_millis(120);
 
 pub const BODY_BYTES_MAX: usize = 1000;
+
+/// What `/endless` says; it ends after all, or a test would not.
+pub const ENDLESS: &str = "on and on";
 
 pub struct House {
     pub address: SocketAddr,
@@ -118,6 +121,11 @@ async fn answer(desk: Desk, peer: Peer, request: Request<Incoming>) -> Result<An
                 response
             }
         },
+        "/endless" => {
+            let mut response = say(ENDLESS.to_owned());
+            response.extensions_mut().insert(Endless);
+            response
+        }
         "/large" => Response::new(Full::new(Bytes::from(vec![b'x'; 64 << 20]))),
         "/upgrade" => {
             tokio::spawn(async move {
