@@ -44,7 +44,9 @@ fn schemathesis_finds_no_answer_that_the_document_does_not_describe() {
         (&server.public, &bearer, "--exclude-path-regex=/admin/|/live$|/stream$", "ignored_auth"),
         (&server.admin, &key, "--include-path-regex=/admin/", rules),
     ] {
+        // It keeps what it found in the folder it runs in.
         let out = Command::new(&program)
+            .current_dir(env!("CARGO_TARGET_TMPDIR"))
             .args(["run", &schema, "--url", url, "-H", header, scope])
             .args(["--seed", "1", "--max-examples", "20", "--phases", "examples,coverage,fuzzing"])
             .args(["--exclude-checks", unchecked, "--no-color", "--workers", "1"])
