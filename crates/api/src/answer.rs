@@ -154,9 +154,7 @@ impl<'a> VisitorAnswer<'a> {
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(512);
-        serde_json::to_writer(&mut bytes, self).expect("an answer is plain data");
-        bytes
+        crate::written::answer(self)
     }
 }
 

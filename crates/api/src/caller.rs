@@ -53,6 +53,11 @@ pub struct ApiCaller {
 pub struct TokenHolder {
     pub id: TicketId,
     pub presented: Presented,
+    /// The browser keeps the token, not a script.
+    pub by_cookie: bool,
+    pub issued_s: u32,
+    /// Whether the token was signed with the secret that signs now.
+    pub newest: bool,
 }
 
 /// Where a credential was found decides what else must be shown.
@@ -133,7 +138,9 @@ impl RoomDesk {
                 text
             }
         };
-        self.read_token(desk, text).ok_or_else(|| {
+        let by_cookie = matches!(carried, Carried::Cookie(_));
+        let holder = self.read_token(desk, text).map(|it| TokenHolder { by_cookie, ..it });
+        holder.ok_or_else(|| {
             let detail = "it is altered, of another room, or of another installation; join again";
             Problem::new(Code::TokenInvalid, detail).in_room(self.name())
         })
@@ -143,8 +150,16 @@ impl RoomDesk {
     pub fn read_token(&self, desk: &Desk, text: &str) -> Option<TokenHolder> {
         let token = desk.signatures.tokens.read(self.name().as_str(), text)?;
         let presented = self.presented(token.id, Some(token.holder))?;
-        Some(TokenHolder { id: token.id, presented })
+        let waitroom_pass::TicketToken { id, holder: _, issued_s, newest } = token;
+        Some(TokenHolder { id, presented, by_cookie: false, issued_s, newest })
     }
+}
+
+/// The text of the ticket token that came with a request, wherever it was.
+pub fn token_text<'a>(desk: &Desk, room: &RoomDesk, headers: &'a HeaderMap) -> Option<&'a str> {
+    carried_token(desk, room, headers).map(|carried| match carried {
+        Carried::Header(text) | Carried::Cookie(text) => text,
+    })
 }
 
 /// A ticket token in the header wins over the cookie: a script knows better than a browser.

@@ -20,7 +20,7 @@ use waitroom_core::{
     Board, Command, Epoch, Holder, Identity, LaneId, Number, Presented, Refusal, Reply, Session,
     Settings, Ticket, Timestamp,
 };
-use waitroom_engine::{Answer, RoomHandle};
+use waitroom_engine::{Answer, RoomHandle, Submitted};
 use waitroom_pass::{
     AdapterTokens, JoinTokens, LiveTickets, PassClaims, Passes, TicketTokens, Verifier,
 };
@@ -32,7 +32,7 @@ use crate::caller::ApiCaller;
 use crate::limits::{Limits, Meter, Route, Standing, TooMany};
 use crate::live::Hub;
 use crate::problem::{Code, Problem};
-use crate::told::Told;
+use crate::told::{Newest, Told};
 
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -112,6 +112,7 @@ pub struct RoomDesk {
     kit: RoomKit,
     verifier: Verifier,
     told: Arc<Told>,
+    newest_told: Newest,
     /// Tells this room's tickets from another's in tables for all rooms.
     salt: u64,
     pub hub: Hub,
@@ -168,7 +169,8 @@ impl Desk {
         let verifier = self.signatures.passes.verifier(name.as_str());
         let hub = Hub::new(self.draining.subscribe());
         let salt = RandomState::new().hash_one(name.as_str());
-        let room = Arc::new(RoomDesk { kit, verifier, told: self.told.clone(), salt, hub });
+        let (told, newest_told) = (self.told.clone(), Newest::default());
+        let room = Arc::new(RoomDesk { kit, verifier, told, newest_told, salt, hub });
         self.rooms.rcu(|rooms| {
             let mut rooms = HashMap::clone(rooms);
             rooms.insert(name.as_str().into(), room.clone());
@@ -296,8 +298,26 @@ impl RoomDesk {
 
     /// Looks a ticket up on a board.
     pub fn look(&self, board: &Board, presented: &Presented) -> Result<Sight, Problem> {
-        let view = board.look(self.now(), presented).map_err(|refusal| self.refused(refusal))?;
+        self.look_at(self.now(), board, presented)
+    }
+
+    fn look_at(
+        &self,
+        now: Timestamp,
+        board: &Board,
+        presented: &Presented,
+    ) -> Result<Sight, Problem> {
+        let view = board.look(now, presented).map_err(|refusal| self.refused(refusal))?;
         Ok(self.sight(board, *presented, view, board.version()))
+    }
+
+    /// Looks a ticket up, and notes that its holder was heard of: under the name that it has now,
+    /// if it was moved. One look at the clock for both.
+    pub fn hear(&self, board: &Board, presented: &Presented) -> Result<Sight, Problem> {
+        let now = self.now();
+        let sight = self.look_at(now, board, presented)?;
+        self.kit.handle.beat_at(sight.view.ticket, now);
+        Ok(sight)
     }
 
     fn sight(
@@ -332,6 +352,15 @@ impl RoomDesk {
         Ok((self.sight(&board, presented, view, answer.version), answer.reply))
     }
 
+    /// The version that this ticket's holder was told of, if the board is older than that.
+    pub fn told_more(&self, board: &Board, ticket: Ticket) -> Option<u64> {
+        let version = board.version();
+        if self.newest_told.version() <= version {
+            return None;
+        }
+        Some(self.told(ticket)).filter(|told| *told > version)
+    }
+
     /// The version that this ticket's holder was told of, if a command of theirs was answered here.
     pub fn told(&self, ticket: Ticket) -> u64 {
         self.told.version(self.salt, ticket)
@@ -339,10 +368,23 @@ impl RoomDesk {
 
     /// Sends a command and waits until it is durable. A refusal becomes a problem.
     pub async fn send(&self, command: Command) -> Result<Answer, Problem> {
-        let answer = self.kit.handle.send(command).await;
+        self.answered(self.submit(command)?).await
+    }
+
+    /// The first half of [`RoomDesk::send`].
+    pub fn submit(&self, command: Command) -> Result<Submitted, Problem> {
+        let submitted = self.kit.handle.submit(command);
+        submitted.map_err(|error| Problem::unanswered(&error).in_room(self.name()))
+    }
+
+    /// The second half.
+    pub async fn answered(&self, submitted: Submitted) -> Result<Answer, Problem> {
+        let answer = submitted.answered().await;
         let answer = answer.map_err(|error| Problem::unanswered(&error).in_room(self.name()))?;
         if let Some(view) = &answer.view {
+            // The row first: whoever sees the newest version looks for it there.
             self.told.note(self.salt, view.ticket, answer.version);
+            self.newest_told.note(answer.version);
         }
         match answer.reply {
             Reply::Refused(refusal) => Err(self.refused(refusal)),

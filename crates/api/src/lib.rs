@@ -26,6 +26,7 @@ mod cors;
 mod pace;
 mod request;
 mod told;
+mod written;
 
 pub use desk::{Desk, Installation, RoomDesk};
 pub use problem::{Code, Problem};

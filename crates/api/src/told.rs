@@ -15,6 +15,21 @@ const ROWS: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Told(Box<[AtomicU64]>);
 
+/// The newest version that anybody in a room was told of. While boards are as new, which is most
+/// of the time, no row needs to be looked at.
+#[derive(Debug, Default)]
+pub struct Newest(AtomicU64);
+
+impl Newest {
+    pub fn note(&self, version: u64) {
+        self.0.fetch_max(version, Ordering::Relaxed);
+    }
+
+    pub fn version(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 impl Default for Told {
     fn default() -> Told {
         Told((0..ROWS).map(|_| AtomicU64::new(0)).collect())

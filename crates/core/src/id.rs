@@ -98,6 +98,20 @@ impl TicketId {
         Ok(Self(bytes))
     }
 
+    /// The text of the id, in ASCII: hexadecimal digits in the groups of a UUID.
+    pub fn printed(self) -> [u8; PRINTED_LEN] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [b'-'; PRINTED_LEN];
+        let mut at = 0;
+        for byte in self.0 {
+            at += usize::from(HYPHENS.contains(&at));
+            text[at] = DIGITS[usize::from(byte >> 4)];
+            text[at + 1] = DIGITS[usize::from(byte & 0xf)];
+            at += 2;
+        }
+        text
+    }
+
     /// The short code of this ticket, to read out on the phone. Anyone who has the id can work
     /// it out, and several tickets may share one: it finds a ticket, it proves nothing.
     pub fn support_code(self) -> SupportCode {
@@ -107,14 +121,7 @@ impl TicketId {
 
 impl fmt::Display for TicketId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = [b'-'; PRINTED_LEN];
-        let places = (0..PRINTED_LEN).filter(|at| !HYPHENS.contains(at));
-        for (digit, at) in places.enumerate() {
-            let byte = self.0[digit / 2];
-            let value = if digit % 2 == 0 { byte >> 4 } else { byte & 0xf };
-            text[at] = DIGITS[usize::from(value)];
-        }
+        let text = self.printed();
         f.write_str(str::from_utf8(&text).expect("hexadecimal digits and hyphens are ASCII"))
     }
 }
@@ -276,13 +283,12 @@ impl SupportCode {
 
 impl fmt::Display for SupportCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // In one piece: every answer to a visitor holds one.
+        let mut text = [b'-'; Self::LEN + 1];
         for (at, &symbol) in self.0.iter().enumerate() {
-            if at == Self::LEN / 2 {
-                f.write_str("-")?;
-            }
-            write!(f, "{}", char::from(Self::ALPHABET[usize::from(symbol)]))?;
+            text[at + usize::from(at >= Self::LEN / 2)] = Self::ALPHABET[usize::from(symbol)];
         }
-        Ok(())
+        f.write_str(str::from_utf8(&text).expect("the alphabet is ASCII"))
     }
 }
 

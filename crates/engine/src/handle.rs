@@ -67,6 +67,30 @@ pub(crate) enum Answers {
     Many(Vec<Answer>),
 }
 
+type Waiting = oneshot::Receiver<Result<Answers, Unanswered>>;
+
+/// A command on its way through the writer and to the disk. Whoever drops it gives up waiting; the
+/// command is done all the same.
+#[derive(Debug)]
+pub struct Submitted(Waiting);
+
+impl Submitted {
+    /// Waits until the effect is durable.
+    pub async fn answered(self) -> Result<Answer, Unanswered> {
+        match answers(self.0).await? {
+            Answers::One(answer) => Ok(answer),
+            Answers::Many(_) => unreachable!("one command has one answer"),
+        }
+    }
+}
+
+async fn answers(waiting: Waiting) -> Result<Answers, Unanswered> {
+    // Dropped without an answer: the task broke over this round or went down with the runtime,
+    // and nobody can promise that nothing was done.
+    let why = || "the room's task ended before it answered".to_owned();
+    waiting.await.unwrap_or_else(|_| Err(Unanswered::OutcomeUnknown { why: why() }))
+}
+
 pub(crate) struct Shared {
     pub(crate) name: RoomName,
     pub(crate) board: ArcSwap<Board>,
@@ -133,10 +157,13 @@ impl RoomHandle {
     /// Sends one command to the room's writer and waits until its effect is durable. A full queue
     /// is refused at once, so that load never grows memory.
     pub async fn send(&self, command: Command) -> Result<Answer, Unanswered> {
-        match self.request(Commands::One(command)).await? {
-            Answers::One(answer) => Ok(answer),
-            Answers::Many(_) => unreachable!("one command has one answer"),
-        }
+        self.submit(command)?.answered().await
+    }
+
+    /// The first half of [`RoomHandle::send`]: the command is in the writer's queue, and what is
+    /// left to wait with is small.
+    pub fn submit(&self, command: Command) -> Result<Submitted, Unanswered> {
+        Ok(Submitted(self.put_in(Commands::One(command))?))
     }
 
     /// Sends up to [`COMMANDS_MAX`] commands that belong to different people: one way through the
@@ -150,15 +177,16 @@ impl RoomHandle {
     }
 
     async fn request(&self, commands: Commands) -> Result<Answers, Unanswered> {
+        answers(self.put_in(commands)?).await
+    }
+
+    fn put_in(&self, commands: Commands) -> Result<Waiting, Unanswered> {
         let (answer, answered) = oneshot::channel();
         self.inbox.try_send(Request { commands, answer }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Unanswered::Overloaded,
             mpsc::error::TrySendError::Closed(_) => Unanswered::Stopping,
         })?;
-        // Dropped without an answer: the task broke over this round or went down with the runtime,
-        // and nobody can promise that nothing was done.
-        let why = || "the room's task ended before it answered".to_owned();
-        answered.await.unwrap_or_else(|_| Err(Unanswered::OutcomeUnknown { why: why() }))
+        Ok(answered)
     }
 
     /// The newest published picture of the room, to keep for a while.
@@ -220,7 +248,12 @@ impl RoomHandle {
 
     /// The visitor was heard of: no queue, no log, no disk.
     pub fn beat(&self, ticket: waitroom_core::Ticket) {
-        self.shared.liveness.load().beat(ticket, self.now());
+        self.beat_at(ticket, self.now());
+    }
+
+    /// The same for whoever knows the room's time already.
+    pub fn beat_at(&self, ticket: waitroom_core::Ticket, now: Timestamp) {
+        self.shared.liveness.load().beat(ticket, now);
     }
 
     pub fn liveness(&self) -> Arc<Liveness> {

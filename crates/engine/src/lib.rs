@@ -21,5 +21,5 @@ mod waits;
 pub use config::{Config, Vault};
 pub use engine::{Engine, sweep};
 pub use error::{OpenError, Unanswered};
-pub use handle::{Answer, Beacon, BoardGuard, COMMANDS_MAX, OutlookGuard, RoomHandle};
+pub use handle::{Answer, Beacon, BoardGuard, COMMANDS_MAX, OutlookGuard, RoomHandle, Submitted};
 pub use waits::Outlook;

@@ -76,8 +76,13 @@ impl Liveness {
         let directory = self.lanes[ticket.lane.0 as usize].load();
         if let Some(block) = directory.block(ticket.number.0 / CHUNK) {
             let slot = &block[(ticket.number.0 % CHUNK) as usize];
-            // Two devices' beats may pass each other; the later one counts.
-            slot.fetch_max(self.seconds(at), Ordering::Relaxed);
+            // Looked at and stored, not exchanged: an exchange would wait for memory on every
+            // request of a long line. Beats of two devices that pass each other here came in the
+            // same moment.
+            let heard = self.seconds(at);
+            if slot.load(Ordering::Relaxed) < heard {
+                slot.store(heard, Ordering::Relaxed);
+            }
         }
     }
 

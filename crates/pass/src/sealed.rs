@@ -10,13 +10,11 @@
 
 use std::{fmt, ops::Deref};
 
-use aws_lc_rs::{
-    constant_time::verify_slices_are_equal,
-    hmac::{Context, Key},
-};
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::Mac;
 
-use crate::secrets::{Secrets, WrongSecrets};
+use crate::secrets::{Keyed, Secrets, WrongSecrets};
 
 /// A forger has one chance in 2¹²⁸ a try, and tries cost him a request each.
 const MAC_LEN: usize = 16;
@@ -100,6 +98,11 @@ impl<const BODY: usize> Sealed<BODY> {
         text
     }
 
+    /// Whether the secret of this id is the one that signs.
+    pub(crate) fn is_newest(&self, id: u8) -> bool {
+        self.secrets.newest().0 == id
+    }
+
     /// The body, if we sealed it for this room.
     pub(crate) fn read(&self, room: &str, text: &str) -> Option<[u8; BODY]> {
         let coded = text.strip_prefix(self.prefix)?;
@@ -120,9 +123,7 @@ impl<const BODY: usize> Sealed<BODY> {
     }
 }
 
-fn mac(key: &Key, body: &[u8], room: &str) -> [u8; MAC_LEN] {
-    let mut context = Context::with_key(key);
-    context.update(body);
-    context.update(room.as_bytes());
-    context.sign().as_ref()[..MAC_LEN].try_into().expect("a tag is longer than our cut of it")
+fn mac(key: &Keyed, body: &[u8], room: &str) -> [u8; MAC_LEN] {
+    let tag = key.clone().chain_update(body).chain_update(room.as_bytes()).finalize();
+    tag.into_bytes()[..MAC_LEN].try_into().expect("a tag is longer than our cut of it")
 }

@@ -6,10 +6,16 @@
 
 use std::fmt;
 
-use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// HMAC-SHA-256 with the key already taken in: a copy of it is ready for a message. A message of
+/// ours fits one block, so that a MAC costs two and nothing is set up; with the library that signs
+/// passes the setting up cost more than the hashing.
+pub(crate) type Keyed = Hmac<Sha256>;
 
 /// Keys of one purpose, oldest first.
-pub(crate) struct Secrets(Vec<(u8, Key)>);
+pub(crate) struct Secrets(Vec<(u8, Keyed)>);
 
 impl Secrets {
     pub(crate) fn for_purpose(
@@ -17,16 +23,16 @@ impl Secrets {
         keys: &[(u8, [u8; 32])],
     ) -> Result<Self, WrongSecrets> {
         let derived = derive(purpose, keys)?;
-        let keyed = |(id, key): (u8, [u8; 32])| (id, Key::new(HMAC_SHA256, &key));
+        let keyed = |(id, key): (u8, [u8; 32])| (id, keyed(&key));
         Ok(Secrets(derived.into_iter().map(keyed).collect()))
     }
 
-    pub(crate) fn newest(&self) -> (u8, &Key) {
+    pub(crate) fn newest(&self) -> (u8, &Keyed) {
         let (id, key) = self.0.last().expect("an empty list is refused at the door");
         (*id, key)
     }
 
-    pub(crate) fn get(&self, id: u8) -> Option<&Key> {
+    pub(crate) fn get(&self, id: u8) -> Option<&Keyed> {
         self.0.iter().find(|(known, _)| *known == id).map(|(_, key)| key)
     }
 }
@@ -45,10 +51,14 @@ pub(crate) fn derive(
         if derived.iter().any(|(known, _)| known == id) {
             return Err(WrongSecrets::SameId { id: *id });
         }
-        let tag = sign(&Key::new(HMAC_SHA256, secret), label.as_bytes());
-        derived.push((*id, tag.as_ref().try_into().expect("HMAC-SHA-256 has 32 bytes")));
+        let tag = keyed(secret).chain_update(label.as_bytes()).finalize();
+        derived.push((*id, tag.into_bytes().into()));
     }
     Ok(derived)
+}
+
+fn keyed(secret: &[u8; 32]) -> Keyed {
+    Keyed::new_from_slice(secret).expect("any length is a key")
 }
 
 impl fmt::Debug for Secrets {

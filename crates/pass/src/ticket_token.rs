@@ -21,6 +21,8 @@ pub struct TicketToken {
     pub holder: Holder,
     /// Seconds since the Unix epoch; 32 bits last until 2106.
     pub issued_s: u32,
+    /// Signed with the secret that signs now; otherwise it should be replaced while it is good.
+    pub newest: bool,
 }
 
 /// Writes and reads ticket tokens.
@@ -44,7 +46,9 @@ impl TicketTokens {
     /// What the token says, or `None` when we did not write it for this room. Allocates nothing.
     pub fn read(&self, room: &str, text: &str) -> Option<TicketToken> {
         let body = self.0.read(room, text)?;
+        let newest = self.0.is_newest(body[0]);
         Some(TicketToken {
+            newest,
             id: TicketId::from_bytes(body[1..17].try_into().expect("sixteen bytes")),
             holder: Holder(body[17]),
             issued_s: u32::from_be_bytes(body[18..].try_into().expect("four bytes")),

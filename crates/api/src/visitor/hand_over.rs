@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use waitroom_core::{Command, Presented, Reply};
 
-use super::{Ask, with_token};
+use super::{Ask, Cookie, with_token};
 use crate::answer::VisitorAnswer;
 use crate::body::Body;
 use crate::desk::RoomDesk;
@@ -26,5 +26,5 @@ pub async fn hand_over(ask: Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, 
     sight.presented = Presented { holder: Some(new), ..sight.presented };
     let board = room.handle().board_guard();
     let answer = VisitorAnswer::of(&room, board.state(), &sight);
-    Ok(with_token(&ask.desk, &room, &sight, answer, StatusCode::OK))
+    Ok(with_token(&ask.desk, &room, &sight, answer, StatusCode::OK, Cookie::Set))
 }

@@ -1,25 +1,31 @@
-//! `POST …/heartbeat`: the visitor is still there, and gets a fresh token.
+//! `POST …/heartbeat`: the visitor is still there, and gets the token to go on with: the same one
+//! while it is young, then a fresh one, also in the cookie if that is where the old one came from.
 
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use waitroom_core::{Board, Presented};
+use waitroom_core::Board;
 
-use super::{Answering, Ask, with_token};
+use super::{Answering, Ask, Cookie, json, with_token};
 use crate::answer::VisitorAnswer;
 use crate::body::Body;
-use crate::desk::{Desk, RoomDesk};
+use crate::caller::{TokenHolder, token_text};
+use crate::desk::RoomDesk;
 use crate::limits::Route;
 use crate::problem::Problem;
 
+/// A token of that age is replaced. It would be good for as long as the ticket; a newer one moves
+/// on to newer keys, and renews the cookie that holds it.
+const FRESH_S: u64 = 600;
+
 pub fn heartbeat(ask: Ask, room: Arc<RoomDesk>) -> Answering {
-    let presented = match heard(&ask, &room) {
-        Ok(presented) => presented,
+    let holder = match heard(&ask, &room) {
+        Ok(holder) => holder,
         Err(problem) => return problem.into(),
     };
     let board = room.handle().board_guard();
-    if room.told(presented.ticket) <= board.version() {
-        match answer(&ask.desk, &room, &board, &presented) {
+    if room.told_more(&board, holder.presented.ticket).is_none() {
+        match answer(&ask, &room, &board, &holder) {
             Err(problem) if room.is_behind(&board, &problem) => {}
             answer => return answer.into(),
         }
@@ -27,26 +33,32 @@ pub fn heartbeat(ask: Ask, room: Arc<RoomDesk>) -> Answering {
     drop(board);
     Answering::later(async move {
         let (board, _) = room.board_since(room.handle().committed()).await;
-        answer(&ask.desk, &room, &board, &presented)
+        answer(&ask, &room, &board, &holder)
     })
 }
 
-fn heard(ask: &Ask, room: &RoomDesk) -> Result<Presented, Problem> {
+fn heard(ask: &Ask, room: &RoomDesk) -> Result<TokenHolder, Problem> {
     let holder = ask.holder(room)?;
     let who = u128::from_be_bytes(holder.id.to_bytes());
     ask.desk.meter(Route::Heartbeat, who).map_err(|problem| problem.in_room(room.name()))?;
-    Ok(holder.presented)
+    Ok(holder)
 }
 
 fn answer(
-    desk: &Desk,
+    ask: &Ask,
     room: &RoomDesk,
     board: &Board,
-    presented: &Presented,
+    holder: &TokenHolder,
 ) -> Result<Response<Body>, Problem> {
-    let sight = room.look(board, presented)?;
-    // As it is named now: a moved ticket is heard of where it went.
-    room.handle().beat(sight.view.ticket);
-    let answer = VisitorAnswer::of(room, board.state(), &sight);
-    Ok(with_token(desk, room, &sight, answer, StatusCode::OK))
+    let desk = &ask.desk;
+    let sight = room.hear(board, &holder.presented)?;
+    let mut answer = VisitorAnswer::of(room, board.state(), &sight);
+    let same = sight.id == holder.id && Some(sight.view.holder) == holder.presented.holder;
+    let young = desk.now_s().saturating_sub(u64::from(holder.issued_s)) < FRESH_S;
+    if same && young && holder.newest {
+        answer.token = token_text(desk, room, &ask.head.headers).map(str::to_owned);
+        return Ok(json(StatusCode::OK, answer.to_bytes()));
+    }
+    let cookie = if holder.by_cookie { Cookie::Set } else { Cookie::Leave };
+    Ok(with_token(desk, room, &sight, answer, StatusCode::OK, cookie))
 }

@@ -1,14 +1,18 @@
 //! `POST …/join`: a place in line, or the one that the caller has already.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::{Response, StatusCode};
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode, request::Parts};
+use hyper::body::{Body as _, Incoming};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use waitroom_core::{Command, Fresh, Join, JoinKey, LaneId, Presented, Reply, Settings};
+use waitroom_engine::Submitted;
 use waitroom_pass::JoinLane;
 
-use super::{Ask, with_token};
+use super::{Answering, Ask, Cookie, with_token};
 use crate::answer::{Sight, VisitorAnswer};
 use crate::body::Body;
 use crate::caller::{ApiCaller, Role};
@@ -51,54 +55,91 @@ const KEY_CHARS_MIN: usize = 22;
 const KEY_CHARS_MAX: usize = 255;
 pub const USER_BYTES_MAX: usize = 256;
 
-pub async fn join(ask: Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
+pub fn join(ask: Ask, room: Arc<RoomDesk>) -> Answering {
     let Ask { desk, client, head, body } = ask;
-    let service = desk.service(&head.headers).or_else(|problem| {
+    let service = match allowed(&desk, &room, client, &head.headers) {
+        Ok(service) => service,
+        Err(problem) => return problem.into(),
+    };
+    // Visitors send nothing, and then all but the wait for the disk is done here: what waits is
+    // small, and one in a crowd of many.
+    if body.as_ref().is_none_or(Incoming::is_end_stream) {
+        let asked = asked(&desk, &room, service.as_ref(), &head, &Bytes::new());
+        return match asked.and_then(|(settings, joiner)| putting(&room, settings, joiner)) {
+            Ok(submitted) => Answering::later(answer(desk, room, submitted)),
+            Err(problem) => problem.into(),
+        };
+    }
+    Answering::later(async move {
+        let (bytes_max, within) = (desk.manners.body_bytes_max, desk.manners.body_timeout);
+        let body = body.expect("a body that has not ended is there");
+        let body = whole_body(&head.headers, body, bytes_max, within).await?;
+        let (settings, joiner) = asked(&desk, &room, service.as_ref(), &head, &body)?;
+        let submitted = putting(&room, settings, joiner)?;
+        answer(desk, room, submitted).await
+    })
+}
+
+/// Services may always ask; visitors as often as the limit says.
+fn allowed(
+    desk: &Desk,
+    room: &RoomDesk,
+    client: IpAddr,
+    headers: &HeaderMap,
+) -> Result<Option<ApiCaller>, Problem> {
+    let service = desk.service(headers).or_else(|problem| {
         // A stale ticket in the header is no API key, and no reason to be turned away.
-        if head.headers.contains_key("x-api-key") { Err(problem) } else { Ok(None) }
+        if headers.contains_key("x-api-key") { Err(problem) } else { Ok(None) }
     })?;
     if service.is_none() {
         desk.meter(Route::Join, desk.manners.limits.network(client))
             .map_err(|problem| problem.in_room(room.name()))?;
     }
-    let body = match body {
-        Some(body) => {
-            let Manner { bytes_max, within } = Manner::of(&desk);
-            whole_body(&head.headers, body, bytes_max, within).await?
-        }
-        None => Default::default(),
-    };
-    let said: JoinBody = json(&head.headers, &body)?.unwrap_or_default();
-    let holding = match room.token_holder(&desk, &head.method, &head.headers) {
+    Ok(service)
+}
+
+/// Who the request says is joining, as far as it is believed.
+fn asked(
+    desk: &Desk,
+    room: &RoomDesk,
+    service: Option<&ApiCaller>,
+    head: &Parts,
+    body: &Bytes,
+) -> Result<(Option<Arc<Settings>>, Joiner), Problem> {
+    let said: JoinBody = json(&head.headers, body)?.unwrap_or_default();
+    let holding = match room.token_holder(desk, &head.method, &head.headers) {
         Ok(holder) => Some(holder.presented),
         Err(problem) if problem.code == Code::HeaderRequired => return Err(problem),
         // No ticket, or one that means nothing here: a new place.
         Err(_) => None,
     };
     let idempotency = head.headers.get("idempotency-key").map(|it| it.as_bytes());
-    let key = idempotency.map(|key| join_key(&room, key, &body)).transpose()?;
-    let board = room.handle().board_guard();
-    let settings = board.state().settings().cloned();
-    drop(board);
-    let mut joiner = who_joins(&desk, &room, settings.as_deref(), service.as_ref(), said)?;
+    let key = idempotency.map(|key| join_key(room, key, body)).transpose()?;
+    let settings = room.settings();
+    let mut joiner = who_joins(desk, room, settings.as_deref(), service, said)?;
     joiner.key = key.or(joiner.key);
     joiner.holding = holding;
-    let (sight, fresh) = place(&room, settings.as_deref(), joiner).await?;
+    Ok((settings, joiner))
+}
+
+fn putting(
+    room: &RoomDesk,
+    settings: Option<Arc<Settings>>,
+    joiner: Joiner,
+) -> Result<Submitted, Problem> {
+    room.submit(Command::Join(join_of(room, settings.as_deref(), joiner)))
+}
+
+async fn answer(
+    desk: Arc<Desk>,
+    room: Arc<RoomDesk>,
+    submitted: Submitted,
+) -> Result<Response<Body>, Problem> {
+    let (sight, fresh) = placed(&room, submitted).await?;
     let status = if fresh == Fresh::New { StatusCode::CREATED } else { StatusCode::OK };
     let board = room.handle().board_guard();
     let answer = VisitorAnswer::of(&room, board.state(), &sight);
-    Ok(with_token(&desk, &room, &sight, answer, status))
-}
-
-struct Manner {
-    bytes_max: usize,
-    within: std::time::Duration,
-}
-
-impl Manner {
-    fn of(desk: &Desk) -> Manner {
-        Manner { bytes_max: desk.manners.body_bytes_max, within: desk.manners.body_timeout }
-    }
+    Ok(with_token(&desk, &room, &sight, answer, status, Cookie::Set))
 }
 
 /// Puts somebody in line. All interfaces join through here.
@@ -107,16 +148,23 @@ pub async fn place(
     settings: Option<&Settings>,
     joiner: Joiner,
 ) -> Result<(Sight, Fresh), Problem> {
+    placed(room, room.submit(Command::Join(join_of(room, settings, joiner)))?).await
+}
+
+fn join_of(room: &RoomDesk, settings: Option<&Settings>, joiner: Joiner) -> Join {
     let keep_user = settings.is_some_and(|settings| settings.keep_user_id);
-    let join = Join {
+    Join {
         lane: joiner.lane,
         identity: joiner.user.as_deref().map(|user| room.identity(user)),
         key: joiner.key,
         holding: joiner.holding,
         metadata: joiner.metadata.map(Into::into),
         sealed_user: joiner.user.as_deref().filter(|_| keep_user).map(|user| room.seal_user(user)),
-    };
-    let answer = room.send(Command::Join(join)).await?;
+    }
+}
+
+async fn placed(room: &RoomDesk, submitted: Submitted) -> Result<(Sight, Fresh), Problem> {
+    let answer = room.answered(submitted).await?;
     let Reply::Joined { ticket, epoch, holder, fresh } = answer.reply else {
         return Err(Problem::new(Code::Internal, "a join was answered by something else"));
     };

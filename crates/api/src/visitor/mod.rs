@@ -151,7 +151,7 @@ fn room_verb(method: &Method, verb: Verb, ask: Ask, room: Arc<RoomDesk>) -> Answ
         return wrong_method(if posts { "POST" } else { "GET" });
     }
     match verb {
-        Verb::Join => Answering::later(join::join(ask, room)),
+        Verb::Join => join::join(ask, room),
         Verb::Status => status::status(ask, room),
         Verb::Heartbeat => heartbeat::heartbeat(ask, room),
         Verb::Claim => Answering::later(claim::claim(ask, room)),
@@ -209,6 +209,14 @@ impl Ask {
     }
 }
 
+/// Whether a browser is to keep the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cookie {
+    Set,
+    /// The caller keeps its token by itself.
+    Leave,
+}
+
 /// A fresh token for the ticket as it is named now, in the answer and in the cookie.
 fn with_token(
     desk: &Desk,
@@ -216,13 +224,15 @@ fn with_token(
     sight: &Sight,
     mut answer: VisitorAnswer<'_>,
     status: StatusCode,
+    cookie: Cookie,
 ) -> Response<Body> {
     let (holder, issued_s) = (sight.view.holder, desk.now_s() as u32);
     let token = desk.signatures.tokens.write(room.name().as_str(), sight.id, holder, issued_s);
-    let token = token.to_string();
-    let cookie = cookies::set_ticket(room.name(), &token, desk.manners.dev);
-    answer.token = Some(token);
+    answer.token = Some(token.as_str().to_owned());
     let mut response = json(status, answer.to_bytes());
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    if cookie == Cookie::Set {
+        let cookie = cookies::set_ticket(room.name(), &token, desk.manners.dev);
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
     response
 }

@@ -15,6 +15,7 @@ use crate::desk::RoomDesk;
 use crate::limits::Route;
 use crate::problem::{Problem, status_word};
 use crate::request::{bad_field, query, query_number};
+use crate::written::digits;
 
 /// Proxies cut quiet requests after 30 to 60 seconds.
 const WAIT_S_MAX: u64 = 30;
@@ -35,8 +36,8 @@ pub fn status(ask: Ask, room: Arc<RoomDesk>) -> Answering {
             Err(problem) => return problem.in_room(room.name()).into(),
         },
     };
-    let seen = seen.max(room.told(holder.presented.ticket));
     let board = room.handle().board_guard();
+    let seen = seen.max(room.told_more(&board, holder.presented.ticket).unwrap_or(0));
     if wait.is_zero() && seen <= board.version() {
         let matched = ask.head.headers.get(header::IF_NONE_MATCH);
         match answer(&room, &board, &holder.presented, false, matched) {
@@ -107,10 +108,8 @@ fn answer(
     stale: bool,
     matched: Option<&HeaderValue>,
 ) -> Result<Response<Body>, Problem> {
-    let mut sight = room.look(board, presented)?;
+    let mut sight = room.hear(board, presented)?;
     sight.stale = stale;
-    // The ticket as it is named now: a moved one is heard of where it went.
-    room.handle().beat(sight.view.ticket);
     let tag = tag(board, &sight);
     if matched == Some(&tag) {
         let mut response = Response::new(Body::empty());
@@ -132,26 +131,14 @@ fn tag(board: &Board, sight: &Sight) -> HeaderValue {
     text.extend_from_slice(status_word(sight.view.status).as_bytes());
     text.push(b'-');
     let position = sight.view.position.map_or(u64::MAX, |position| position);
-    text.extend_from_slice(itoa(position, &mut [0; 20]));
+    text.extend_from_slice(digits(position, &mut [0; 20]));
     text.push(b'-');
     text.extend_from_slice(room_status.as_bytes());
     if let Some(reason) = reason {
         let sum = reason.bytes().fold(5381u64, |sum, byte| sum.wrapping_mul(33) ^ u64::from(byte));
         text.push(b'-');
-        text.extend_from_slice(itoa(sum, &mut [0; 20]));
+        text.extend_from_slice(digits(sum, &mut [0; 20]));
     }
     text.push(b'"');
     HeaderValue::from_maybe_shared(Bytes::from(text)).expect("words and digits are a header value")
-}
-
-fn itoa(mut number: u64, buffer: &mut [u8; 20]) -> &[u8] {
-    let mut at = buffer.len();
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &buffer[at..];
-        }
-    }
 }

@@ -5,6 +5,7 @@ mod demo;
 mod errors;
 mod help;
 mod operators;
+mod own;
 mod positions;
 mod root;
 mod sessions;
