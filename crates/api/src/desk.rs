@@ -27,11 +27,13 @@ use waitroom_pass::{
 use waitroom_store::{Clock, RoomName, seal::HashKey};
 
 use crate::adapters::Memory;
+use crate::admin::office::Office;
 use crate::answer::Sight;
 use crate::caller::ApiCaller;
 use crate::limits::{Limits, Meter, Route, Standing, TooMany};
 use crate::live::Hub;
 use crate::problem::{Code, Problem};
+use crate::pulse::Pulse;
 use crate::told::Told;
 
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -47,6 +49,10 @@ pub trait Installation: Send + Sync + 'static {
     ) -> Pending<'a, Result<RoomKit, Problem>>;
     /// Who presents this API key, if it is a live one.
     fn api_key(&self, secret: &str) -> Option<ApiCaller>;
+    /// What operators ask for besides rooms; none where nothing of the kind is kept.
+    fn office(&self) -> Option<&dyn Office> {
+        None
+    }
     /// One entry in the audit of the installation.
     fn audit<'a>(
         &'a self,
@@ -115,6 +121,10 @@ pub struct RoomDesk {
     /// Tells this room's tickets from another's in tables for all rooms.
     salt: u64,
     pub hub: Hub,
+    /// How long commands take to be durable.
+    pub pulse: Pulse,
+    /// Held while an operator acts here; true while the audit may miss an act of this room.
+    pub(crate) acting: tokio::sync::Mutex<bool>,
 }
 
 /// How long a reader waits for the version that a client has seen elsewhere.
@@ -168,7 +178,15 @@ impl Desk {
         let verifier = self.signatures.passes.verifier(name.as_str());
         let hub = Hub::new(self.draining.subscribe());
         let salt = RandomState::new().hash_one(name.as_str());
-        let room = Arc::new(RoomDesk { kit, verifier, told: self.told.clone(), salt, hub });
+        let room = Arc::new(RoomDesk {
+            kit,
+            verifier,
+            told: self.told.clone(),
+            salt,
+            hub,
+            pulse: Pulse::default(),
+            acting: tokio::sync::Mutex::new(false),
+        });
         self.rooms.rcu(|rooms| {
             let mut rooms = HashMap::clone(rooms);
             rooms.insert(name.as_str().into(), room.clone());
@@ -339,7 +357,9 @@ impl RoomDesk {
 
     /// Sends a command and waits until it is durable. A refusal becomes a problem.
     pub async fn send(&self, command: Command) -> Result<Answer, Problem> {
+        let sent = std::time::Instant::now();
         let answer = self.kit.handle.send(command).await;
+        self.pulse.note(sent.elapsed());
         let answer = answer.map_err(|error| Problem::unanswered(&error).in_room(self.name()))?;
         if let Some(view) = &answer.view {
             self.told.note(self.salt, view.ticket, answer.version);

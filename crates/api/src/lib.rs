@@ -13,6 +13,7 @@ pub mod body;
 pub mod caller;
 pub mod desk;
 pub mod document;
+pub mod facts;
 pub mod grpc;
 pub mod limits;
 pub mod live;
@@ -24,6 +25,7 @@ pub mod visitor;
 mod cookies;
 mod cors;
 mod pace;
+mod pulse;
 mod request;
 mod told;
 

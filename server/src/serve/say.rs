@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use waitroom_api::Problem;
 use waitroom_listen::{Outcome, TlsError};
+use waitroom_store::RoomName;
 
 use super::plan::Door;
-use crate::config::{Config, StoreKind};
+use crate::config::{Config, Mistakes, StoreKind};
 use crate::failure::Failure;
 
 #[derive(Debug)]
@@ -70,6 +72,26 @@ pub fn closed(door: Door, outcome: &Outcome) {
     let (served, cut) = (outcome.connections_served, outcome.cut_off);
     let name = door.name();
     eprintln!("  {name}: {served} connections served, {cut} cut off at the deadline");
+}
+
+pub fn not_reloaded(mistakes: &Mistakes) {
+    eprintln!("the old settings and certificates stay: {mistakes}");
+}
+
+pub fn room_not_reloaded(room: &RoomName, problem: &Problem) {
+    eprintln!("room {room}: the old settings stay: {}", problem.detail);
+    for wrong in &problem.fields {
+        eprintln!("  {}: {}", wrong.field, wrong.problem);
+    }
+}
+
+pub fn rooms_reloaded(changed: &[String]) {
+    match changed {
+        [] => eprintln!("the configuration was read again: no room is set otherwise"),
+        rooms => {
+            eprintln!("the configuration was read again: new settings for {}", rooms.join(", "))
+        }
+    }
 }
 
 pub fn reloaded(reloaded: Result<(), TlsError>) {

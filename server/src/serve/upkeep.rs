@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use waitroom_api::Desk;
-use waitroom_listen::Tls;
 use waitroom_pass::{Alg, SigningKey};
 use waitroom_store::Store;
 
 use super::installation::House;
+use super::reload::Reload;
 use super::{keys, say};
 
 /// How often somebody looks. Keys follow each other over hours and days.
@@ -27,18 +27,17 @@ pub struct KeyRotation {
 pub async fn run<S: Store + Clone>(
     house: Arc<House<S>>,
     desk: Arc<Desk>,
-    tls: Vec<Arc<Tls>>,
+    mut reload: Reload,
     rotation: KeyRotation,
 ) {
     let mut hangup = signal(SignalKind::hangup()).expect("signals can be listened for");
     loop {
         tokio::select! {
-            _ = tokio::time::sleep(EVERY) => see_to_keys(&house, &desk, rotation).await,
-            _ = hangup.recv() => {
-                for tls in &tls {
-                    say::reloaded(tls.reload());
-                }
+            _ = tokio::time::sleep(EVERY) => {
+                see_to_keys(&house, &desk, rotation).await;
+                house.note_use(false).await;
             }
+            _ = hangup.recv() => reload.run(&desk).await,
         }
     }
 }

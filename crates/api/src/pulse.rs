@@ -1,0 +1,47 @@
+//! How long a room's commands take from being sent to being durable, as a running mean.
+//!
+//! One number in one atomic: a reader gets a value of some moment, and of two writers at once one
+//! may be lost. For a dashboard that is exact enough, and a command pays a load and a store.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Each command weighs a sixteenth: a slow disk shows within a second, one slow answer does not.
+const WEIGHT: u64 = 16;
+
+#[derive(Debug, Default)]
+pub struct Pulse {
+    mean_ns: AtomicU64,
+}
+
+impl Pulse {
+    pub fn note(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX / WEIGHT);
+        let mean = self.mean_ns.load(Ordering::Relaxed);
+        let next = if mean == 0 { took } else { mean - mean / WEIGHT + took / WEIGHT };
+        self.mean_ns.store(next, Ordering::Relaxed);
+    }
+
+    /// In milliseconds, to the microsecond; none before the first command.
+    pub fn mean_ms(&self) -> Option<f64> {
+        let mean = self.mean_ns.load(Ordering::Relaxed);
+        (mean > 0).then(|| (mean / 1_000) as f64 / 1_000.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_disk_shows_and_one_slow_answer_does_not() {
+        let pulse = Pulse::default();
+        assert_eq!(pulse.mean_ms(), None);
+        (0..100).for_each(|_| pulse.note(Duration::from_millis(1)));
+        assert_eq!(pulse.mean_ms(), Some(1.0));
+        pulse.note(Duration::from_millis(10));
+        assert!(pulse.mean_ms().is_some_and(|mean| mean < 2.0));
+        (0..100).for_each(|_| pulse.note(Duration::from_millis(10)));
+        assert!(pulse.mean_ms().is_some_and(|mean| mean > 9.0));
+    }
+}
