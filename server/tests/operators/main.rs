@@ -9,6 +9,7 @@ mod audit;
 mod commands;
 mod failures;
 mod keys;
+mod live;
 mod matrix;
 mod meddling;
 mod reload;

@@ -254,7 +254,13 @@ pub fn offline(folder: &Path, line: &[&str]) -> Said {
 }
 
 pub fn ask(address: &str, method: &str, path: &str, headers: &str, body: &str) -> Got {
-    let mut stream = TcpStream::connect(address).expect("it listens");
+    let got = try_ask(address, method, path, headers, body);
+    got.unwrap_or_else(|| panic!("{method} {path}: no answer"))
+}
+
+/// None when the server went away before it answered.
+pub fn try_ask(address: &str, method: &str, path: &str, headers: &str, body: &str) -> Option<Got> {
+    let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
     let mut text =
         format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{headers}");
@@ -262,13 +268,13 @@ pub fn ask(address: &str, method: &str, path: &str, headers: &str, body: &str) -
         text += &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
     }
     text += &format!("\r\n{body}");
-    stream.write_all(text.as_bytes()).expect("it reads");
+    stream.write_all(text.as_bytes()).ok()?;
     let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).expect("it answers");
+    stream.read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8(bytes).expect("answers are text");
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a status line");
-    Got { status, head: head.to_owned(), body: body.to_owned() }
+    Some(Got { status, head: head.to_owned(), body: body.to_owned() })
 }
 
 /// Waits until `found` finds something; panics with `what` when it does not in time.

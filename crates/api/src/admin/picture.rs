@@ -44,6 +44,7 @@ pub fn picture(room: &RoomDesk) -> Value {
         "wait_of_last": wait,
         "wait_unknown_because": unknown,
         "store_latency_ms": room.pulse.mean_ms(),
+        "store_trouble": room.pulse.trouble(),
         "lanes": lanes(state),
         "settings": document,
     })

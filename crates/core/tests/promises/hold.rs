@@ -226,16 +226,3 @@ fn from_a_pause_into_a_drain_there_is_no_burst() {
     ",
     );
 }
-
-#[test]
-fn the_end_of_a_drain_takes_nothing_from_the_pace() {
-    check(
-        "
-        room  rate=1/1s burst=2
-        10s  drain enough    | draining enough
-        20s  resume          | resumed
-        20s  join a*3        | joined a1..a3
-        20s  tick            | admitted a1..a2 claim_by=110s
-    ",
-    );
-}

@@ -103,9 +103,7 @@ impl Model {
         self.ready()?;
         if self.hold.is_some() {
             let before = self.inside_is_shut_out();
-            if self.nobody_is_let_in() {
-                self.empty_bucket(at);
-            }
+            self.empty_bucket(at);
             self.hold = None;
             if before {
                 self.grant_grace(at);
