@@ -113,7 +113,33 @@ impl Client {
         self.call(Method::POST, path, Some(body))
     }
 
+    pub fn patch(&self, path: &str, body: &Value) -> Result<Answer, Refused> {
+        self.call(Method::PATCH, path, Some(body))
+    }
+
+    pub fn delete(&self, path: &str) -> Result<Answer, Refused> {
+        self.call(Method::DELETE, path, None)
+    }
+
+    /// An answer that is not JSON.
+    pub fn get_text(&self, path: &str) -> Result<String, Refused> {
+        let (_, body) = self.exchange(Method::GET, path, None)?;
+        String::from_utf8(body.to_vec()).map_err(|_| not_ours(StatusCode::OK))
+    }
+
     fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, Refused> {
+        let (status, body) = self.exchange(method, path, body)?;
+        let body = if body.is_empty() { Value::Null } else { parsed(&body)? };
+        Ok(Answer { status, body })
+    }
+
+    /// What was answered, if it was a yes.
+    fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Bytes), Refused> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| {
             Refused::Failure(Failure::new(Exit::Io, format!("cannot start: {error}")))
@@ -130,8 +156,7 @@ impl Client {
             answered.unwrap_or_else(|_| Err(unanswered("it took longer than 30 s")))
         })?;
         if status.is_success() {
-            let body = if body.is_empty() { Value::Null } else { parsed(&body)? };
-            return Ok(Answer { status, body });
+            return Ok((status, body));
         }
         match Problem::parse(status, &body) {
             Some(problem) => Err(Refused::Problem(problem)),
@@ -170,6 +195,16 @@ async fn exchange(
     let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
     let body = body.map_err(|error| unanswered(&error.to_string()))?;
     Ok((status, body.to_bytes()))
+}
+
+/// A text as a part of a path or a query.
+pub fn escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let one = |byte: u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(one).collect()
 }
 
 /// Host and port of `http://HOST[:PORT]`.

@@ -1,14 +1,15 @@
 //! `waitroom log`: a room's history, event by event, each link of the chain checked on the way.
 //!
-//! Lives here: flags and lines. How an event reads is in `facts.rs`, how the chain is followed in
+//! Lives here: flags and lines. How an event reads is in
+//! `waitroom_api::facts`, how the chain is followed in
 //! `walk.rs`. Events go to stdout; what the chain came to goes to stderr, or into the last line of
 //! the JSON.
 
-mod facts;
-mod walk;
+pub mod walk;
 
 use clap::Args;
 use serde_json::json;
+use waitroom_api::facts::Told;
 use waitroom_core::{Event, codec};
 use waitroom_sim::rehearsal::human::number;
 use waitroom_store::{RoomName, Store, Stored};
@@ -16,7 +17,6 @@ use waitroom_store::{RoomName, Store, Stored};
 use crate::data::{Data, Room, each_batch, failed, now, untrusted};
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
-use facts::Told;
 use walk::Walk;
 
 /// Prints a room's events in order and checks the hash chain through all of them.

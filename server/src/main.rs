@@ -5,6 +5,7 @@
 //! `docs/commands.md`.
 
 mod admit;
+mod audit;
 mod backup;
 mod check;
 mod check_history;
@@ -17,6 +18,7 @@ mod export;
 mod exported;
 mod failure;
 mod import;
+mod key;
 mod log;
 mod out;
 mod pause;
@@ -28,6 +30,8 @@ mod resume;
 mod room;
 mod rooms;
 mod serve;
+mod subcommands;
+mod ticket;
 mod verify;
 
 use std::process::ExitCode;
@@ -70,6 +74,9 @@ enum Command {
     Admit(admit::Admit),
     Pause(pause::Pause),
     Resume(resume::Resume),
+    Ticket(ticket::Ticket),
+    Key(key::Key),
+    Audit(audit::Audit),
     Completions(completions::Completions),
 }
 
@@ -102,6 +109,9 @@ fn main() -> ExitCode {
         Command::Admit(it) => finish(it.to.json, |out| it.run(out)),
         Command::Pause(it) => finish(it.to.json, |out| it.run(out)),
         Command::Resume(it) => finish(it.to.json, |out| it.run(out)),
+        Command::Ticket(it) => finish(it.json(), |out| it.run(out)),
+        Command::Key(it) => finish(it.json(), |out| it.run(out)),
+        Command::Audit(it) => finish(it.json(), |out| it.run(out)),
         Command::Completions(it) => it.run(Cli::command()),
     }
 }

@@ -23,6 +23,7 @@ const EXIT_USAGE: u8 = 64;
 const EXIT_IO: u8 = 74;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  waitroom rehearse --visitors 1M --rate 500 --patience 30m")]
 pub struct Rehearse {
     /// How many people come ("20M", "2500", "1_000_000").
     #[arg(long, value_parser = parse_number, default_value = "1M")]

@@ -1,10 +1,14 @@
 //! `waitroom room`: rooms of a running server, written down and read back.
 //!
-//! Lives here: `put`, `get` and `list`, and the call that all commands about a room make.
+//! Lives here: `put`, `get` and `list`, and the call that all commands about a room make. What is
+//! done to a room is in `room/set.rs` and `room/hold.rs`, what happened in it in `room/report.rs`.
 //! Stays out: the document itself (`waitroom_api::document`); its way from and to a file is in
 //! `room/file.rs`.
 
 mod file;
+mod hold;
+mod report;
+mod set;
 
 use std::path::PathBuf;
 
@@ -19,14 +23,15 @@ use crate::client::{Refused, To};
 use crate::config::Mistakes;
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
+use crate::subcommands::subcommands;
 use file::Written;
 
 /// Makes, changes and shows rooms of a running server.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  \
     waitroom room put spring-sale.toml\n  \
-    waitroom room get spring-sale > spring-sale.toml\n  \
-    waitroom room list")]
+    waitroom room set spring-sale rate=20/s\n  \
+    waitroom room report spring-sale")]
 pub struct Room {
     #[command(subcommand)]
     what: What,
@@ -40,9 +45,21 @@ enum What {
     Get(Get),
     /// Lists the rooms.
     List(List),
+    Set(set::Set),
+    Drain(hold::Drain),
+    Maintenance(hold::Maintenance),
+    Finish(hold::Finish),
+    Reopen(hold::Reopen),
+    Report(report::Report),
+    Log(report::Log),
 }
 
+subcommands!(Room: Put, Get, List, Set, Drain, Maintenance, Finish, Reopen, Report, Log);
+
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  \
+    waitroom room put spring-sale.toml\n  \
+    waitroom room get spring-sale | waitroom room put - --room autumn-sale")]
 struct Put {
     /// A room document, TOML or JSON; "-" for stdin.
     #[arg(value_name = "FILE")]
@@ -55,7 +72,9 @@ struct Put {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  waitroom room get spring-sale > spring-sale.toml")]
 struct Get {
+    /// The room.
     #[arg(value_name = "NAME", value_parser = name)]
     room: RoomName,
     #[command(flatten)]
@@ -63,27 +82,10 @@ struct Get {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  waitroom room list --json")]
 struct List {
     #[command(flatten)]
     to: To,
-}
-
-impl Room {
-    pub fn json(&self) -> bool {
-        match &self.what {
-            What::Put(it) => it.to.json,
-            What::Get(it) => it.to.json,
-            What::List(it) => it.to.json,
-        }
-    }
-
-    pub fn run(self, out: &mut Out) -> Result<Exit, Failure> {
-        match self.what {
-            What::Put(it) => it.run(out),
-            What::Get(it) => it.run(out),
-            What::List(it) => it.run(out),
-        }
-    }
 }
 
 impl Put {
@@ -179,7 +181,7 @@ pub fn call(to: &To, room: &RoomName, verb: &str, body: &Value) -> Result<Value,
     })
 }
 
-fn told(refused: Refused, room: &RoomName) -> Failure {
+pub fn told(refused: Refused, room: &RoomName) -> Failure {
     match refused {
         Refused::Problem(problem) => problem.failure(&format!("room {room}")),
         Refused::Failure(failure) => failure,
@@ -187,7 +189,7 @@ fn told(refused: Refused, room: &RoomName) -> Failure {
 }
 
 /// Names of rooms need no escape in a path.
-fn path(room: &RoomName, verb: &str) -> String {
+pub fn path(room: &RoomName, verb: &str) -> String {
     match verb {
         "" => format!("/admin/v1/rooms/{room}"),
         verb => format!("/admin/v1/rooms/{room}/{verb}"),

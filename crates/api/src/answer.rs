@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use waitroom_core::estimate::Unknown;
+use waitroom_core::estimate::{Interval, Unknown};
 use waitroom_core::id::TicketId;
 use waitroom_core::{Ending, Hold, Phase, Presented, State, Status, Timestamp, View, when};
 
@@ -35,10 +35,13 @@ pub struct VisitorAnswer<'a> {
     pub wait_unknown_because: Option<&'static str>,
     /// When to ask again. A client that follows it never loses its place to silence.
     pub next_check_ms: u64,
-    /// scheduled, held, drawing, running, paused, maintenance or ended
+    /// scheduled, held, drawing, running, paused, maintenance, draining or ended
     pub room_status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
+    /// What the operator tells everybody; it stops nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub draw_pending: bool,
     /// This instance has not yet heard of the version that the client has seen.
@@ -79,6 +82,16 @@ pub struct Wait {
     pub low_s: u64,
     pub likely_s: u64,
     pub high_s: u64,
+}
+
+impl Wait {
+    pub fn of(it: &Interval) -> Wait {
+        Wait {
+            low_s: it.low_ms / 1_000,
+            likely_s: it.likely_ms.div_ceil(1_000),
+            high_s: it.high_ms.div_ceil(1_000),
+        }
+    }
 }
 
 /// A picture of one ticket and the state of the room that it was taken from.
@@ -130,15 +143,12 @@ impl<'a> VisitorAnswer<'a> {
             position: view.position,
             ahead,
             behind: view.behind,
-            wait: wait.map(|it| Wait {
-                low_s: it.low_ms / 1_000,
-                likely_s: it.likely_ms.div_ceil(1_000),
-                high_s: it.high_ms.div_ceil(1_000),
-            }),
+            wait: wait.map(|it| Wait::of(&it)),
             wait_unknown_because: unknown,
             next_check_ms,
             room_status,
             reason,
+            message: state.message(),
             draw_pending: waits && state.draw_pending(),
             stale: sight.stale,
             support_code: sight.id.support_code().to_string(),
@@ -181,6 +191,7 @@ pub fn room_status(state: &State) -> (&'static str, Option<&str>) {
         (Phase::Ended, _) => ("ended", finish.filter(|reason| !reason.is_empty())),
         (_, Some(Hold::Paused { reason })) => ("paused", Some(reason)),
         (_, Some(Hold::Maintenance { reason })) => ("maintenance", Some(reason)),
+        (_, Some(Hold::Draining { reason })) => ("draining", Some(reason)),
         (Phase::Scheduled, _) => ("scheduled", None),
         (Phase::Doors, _) => ("held", None),
         (Phase::Drawing, _) => ("drawing", None),

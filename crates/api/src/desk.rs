@@ -13,25 +13,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use waitroom_core::estimate::{Interval, Unknown};
 use waitroom_core::id::{IdKey, TicketId};
 use waitroom_core::{
     Board, Command, Epoch, Holder, Identity, LaneId, Number, Presented, Refusal, Reply, Session,
     Settings, Ticket, Timestamp,
 };
-use waitroom_engine::{Answer, RoomHandle, Submitted};
+use waitroom_engine::{Answer, RoomHandle, Submitted, Unanswered};
 use waitroom_pass::{
     AdapterTokens, JoinTokens, LiveTickets, PassClaims, Passes, TicketTokens, Verifier,
 };
 use waitroom_store::{Clock, RoomName, seal::HashKey};
 
 use crate::adapters::Memory;
+use crate::admin::office::Office;
 use crate::answer::Sight;
 use crate::caller::ApiCaller;
 use crate::limits::{Limits, Meter, Route, Standing, TooMany};
 use crate::live::Hub;
 use crate::problem::{Code, Problem};
+use crate::pulse::Pulse;
 use crate::told::{Newest, Told};
 
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -47,6 +49,10 @@ pub trait Installation: Send + Sync + 'static {
     ) -> Pending<'a, Result<RoomKit, Problem>>;
     /// Who presents this API key, if it is a live one.
     fn api_key(&self, secret: &str) -> Option<ApiCaller>;
+    /// What operators ask for besides rooms; none where nothing of the kind is kept.
+    fn office(&self) -> Option<&dyn Office> {
+        None
+    }
     /// One entry in the audit of the installation.
     fn audit<'a>(
         &'a self,
@@ -91,6 +97,8 @@ pub struct Desk {
     pub clock: Arc<dyn Clock>,
     /// What the earlier interfaces keep to themselves.
     pub earlier: Memory,
+    /// Rings when the store begins or ceases to take what a room writes; see `RoomDesk::pulse`.
+    pub alarm: Arc<Notify>,
     /// Turns true when the instance drains: live channels say goodbye.
     pub draining: watch::Sender<bool>,
 }
@@ -116,6 +124,11 @@ pub struct RoomDesk {
     /// Tells this room's tickets from another's in tables for all rooms.
     salt: u64,
     pub hub: Hub,
+    /// How commands fare on their way to the disk.
+    pub pulse: Pulse,
+    alarm: Arc<Notify>,
+    /// Held while an operator acts here; true while the audit may miss an act of this room.
+    pub(crate) acting: tokio::sync::Mutex<bool>,
 }
 
 /// How long a reader waits for the version that a client has seen elsewhere.
@@ -137,6 +150,7 @@ impl Desk {
             told: Arc::default(),
             clock,
             earlier: Memory::default(),
+            alarm: Arc::default(),
             draining: watch::Sender::new(false),
         }
     }
@@ -169,8 +183,17 @@ impl Desk {
         let verifier = self.signatures.passes.verifier(name.as_str());
         let hub = Hub::new(self.draining.subscribe());
         let salt = RandomState::new().hash_one(name.as_str());
-        let (told, newest_told) = (self.told.clone(), Newest::default());
-        let room = Arc::new(RoomDesk { kit, verifier, told, newest_told, salt, hub });
+        let room = Arc::new(RoomDesk {
+            kit,
+            verifier,
+            told: self.told.clone(),
+            newest_told: Newest::default(),
+            salt,
+            hub,
+            pulse: Pulse::default(),
+            alarm: self.alarm.clone(),
+            acting: tokio::sync::Mutex::new(false),
+        });
         self.rooms.rcu(|rooms| {
             let mut rooms = HashMap::clone(rooms);
             rooms.insert(name.as_str().into(), room.clone());
@@ -379,7 +402,19 @@ impl RoomDesk {
 
     /// The second half.
     pub async fn answered(&self, submitted: Submitted) -> Result<Answer, Problem> {
+        let sent = std::time::Instant::now();
         let answer = submitted.answered().await;
+        self.pulse.note(sent.elapsed());
+        let news = match &answer {
+            Ok(_) => self.pulse.works(),
+            Err(Unanswered::Unavailable { why } | Unanswered::OutcomeUnknown { why }) => {
+                self.pulse.fails(why)
+            }
+            Err(_) => false,
+        };
+        if news {
+            self.alarm.notify_one();
+        }
         let answer = answer.map_err(|error| Problem::unanswered(&error).in_room(self.name()))?;
         if let Some(view) = &answer.view {
             // The row first: whoever sees the newest version looks for it there.

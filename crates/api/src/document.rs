@@ -7,10 +7,11 @@
 //! Lives here: reading and writing the document. Every mistake is told at once, with its field.
 //! Stays out: TOML (the server turns it into the same JSON and keeps the lines), and what a
 //! setting means (`waitroom_core::settings`).
-//! To add a setting: a row in `document/keys.rs`. To let a setting go by a second name as well,
-//! for documents of other systems: a column of such names there, which `keys::find` looks into.
+//! To add a setting: a row in `document/keys.rs`. Documents with the names of another system are
+//! translated before they are read: `document/cloudflare.rs`.
 
 mod checked;
+mod cloudflare;
 mod keys;
 mod nearest;
 mod nested;
@@ -62,11 +63,37 @@ impl fmt::Display for Mistake {
 /// written down, the settings in force when something is changed.
 /// What comes back is possible: [`Settings::check`] has nothing to say about it.
 pub fn from_json(document: &Value, base: &Settings) -> Result<Settings, Vec<Mistake>> {
+    read(document, base).map(|written| written.settings)
+}
+
+/// What a document says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    pub settings: Settings,
+    /// The settings that it names, by our names.
+    pub keys: Vec<String>,
+}
+
+/// The same as [`from_json`], and which settings are named.
+pub fn read(document: &Value, base: &Settings) -> Result<Written, Vec<Mistake>> {
     let Value::Object(document) = document else {
         let problem =
             format!("a room document is a table of settings, not {}", value::kind(document));
         return Err(vec![Mistake::new("", problem)]);
     };
+    match cloudflare::translate(document) {
+        None => read_ours(document, base),
+        Some(translated) => {
+            let read = read_ours(&translated.document, base);
+            let wrong = read.as_ref().err().cloned().unwrap_or_default();
+            let wrong = translated.in_their_names(wrong);
+            let all: Vec<Mistake> = translated.mistakes.iter().cloned().chain(wrong).collect();
+            if all.is_empty() { read } else { Err(all) }
+        }
+    }
+}
+
+fn read_ours(document: &Map<String, Value>, base: &Settings) -> Result<Written, Vec<Mistake>> {
     let mut settings = base.clone();
     let mut mistakes = Vec::new();
     for (name, given) in document {
@@ -80,7 +107,8 @@ pub fn from_json(document: &Value, base: &Settings) -> Result<Settings, Vec<Mist
         }
     }
     checked::add_what_cannot_be(&settings, document, &mut mistakes);
-    if mistakes.is_empty() { Ok(settings) } else { Err(mistakes) }
+    let keys = document.keys().cloned().collect();
+    if mistakes.is_empty() { Ok(Written { settings, keys }) } else { Err(mistakes) }
 }
 
 /// The document that reads as these settings, whatever the base. Every setting is in it; what is

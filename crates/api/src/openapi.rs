@@ -276,7 +276,7 @@ fn operator(route: &admin::Route) -> Value {
         "summary": route.summary,
         "description": format!("Takes an API key of role {} or above.", route.role.word()),
         "tags": ["operators"],
-        "parameters": path_parameters(route.path),
+        "parameters": operator_parameters(route),
         "security": [{ "apiKey": [] }],
         "responses": {
             "2XX": {
@@ -288,11 +288,35 @@ fn operator(route: &admin::Route) -> Value {
     });
     if !route.body.is_empty() {
         it["requestBody"] = json!({
-            "required": route.body != "ReasonOrNone",
+            "required": !matches!(route.body, "ReasonOrNone" | "Overlap"),
             "content": { JSON: { "schema": simple(route.body) } },
         });
     }
     it
+}
+
+/// What can stand behind the question mark of operators' routes: path, name, schema, meaning.
+const QUERIES: &[(&str, &str, &str, &str)] = &[
+    ("/admin/v1/audit", "after", "integer", "Entries behind this index"),
+    ("/admin/v1/audit", "limit", "limit", "How many at most"),
+    ("/admin/v1/audit", "room", "string", "Only acts on this room"),
+    ("/admin/v1/rooms/{room}/log", "after", "integer", "Events behind this one"),
+    ("/admin/v1/rooms/{room}/log", "limit", "limit", "How many at most"),
+    ("/admin/v1/rooms/{room}/report", "format", "string", "json or csv"),
+    ("/admin/v1/rooms/{room}/tickets", "support_code", "string", "As the visitor reads it out"),
+    ("/admin/v1/rooms/{room}/tickets", "user_id", "string", "The shop's name for the user"),
+];
+
+fn operator_parameters(route: &admin::Route) -> Vec<Value> {
+    let mut parameters = path_parameters(route.path);
+    let here = QUERIES.iter().filter(|(path, ..)| route.method == "GET" && *path == route.path);
+    for (_, name, schema, meaning) in here {
+        parameters.push(json!({
+            "name": name, "in": "query", "required": false, "description": meaning,
+            "schema": simple(schema),
+        }));
+    }
+    parameters
 }
 
 fn path_parameters(path: &str) -> Vec<Value> {
@@ -300,6 +324,7 @@ fn path_parameters(path: &str) -> Vec<Value> {
     let parameter = |name: &str| {
         let schema = match name {
             "room" => json!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,62}$" }),
+            _ if path.contains("/keys/") => json!({ "type": "string" }),
             _ => json!({ "type": "string", "format": "uuid" }),
         };
         json!({ "name": name, "in": "path", "required": true, "schema": schema })
@@ -311,6 +336,7 @@ fn simple(name: &str) -> Value {
     match name {
         "string" | "object" => json!({ "type": name }),
         "integer" => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
+        "limit" => json!({ "type": "integer", "minimum": 1, "maximum": 1_000 }),
         "seconds" => json!({ "type": "integer", "minimum": 0, "maximum": 30 }),
         "key" => {
             json!({ "type": "string", "minLength": 22, "maxLength": 255, "pattern": "^[!-~]+$" })
@@ -346,6 +372,12 @@ fn schemas() -> Value {
     all.insert("ReasonOrNone".into(), closed(json!({ "reason": { "type": "string" } }), &[]));
     let count = json!({ "type": "integer", "minimum": 1, "maximum": waitroom_core::ADMIT_NOW_MAX });
     all.insert("Count".into(), closed(json!({ "count": count }), &["count"]));
+    let span = json!({ "type": "string", "examples": ["30d"] });
+    let role = json!({ "type": "string", "enum": ["viewer", "operator", "owner"] });
+    let note = json!({ "type": "string", "maxLength": 200 });
+    let key = json!({ "role": role, "note": note, "expires_in": span });
+    all.insert("NewKey".into(), closed(key, &["role"]));
+    all.insert("Overlap".into(), closed(json!({ "overlap": span }), &[]));
     all.insert("Lane".into(), closed(json!({ "lane": { "type": "string" } }), &["lane"]));
     all.insert("RoomDocument".into(), room_document());
     all.insert(
@@ -403,6 +435,7 @@ fn public_board() -> Value {
             "at": number,
             "phase": { "type": "string" },
             "reason": { "type": "string" },
+            "message": { "type": "string" },
             "draw_pending": { "type": "boolean" },
             "lanes": { "type": "array", "items": {
                 "type": "object",

@@ -56,6 +56,7 @@ codes! {
     OriginRefused "origin_refused" 403 "Pages of this origin may not talk to this room";
     NotFound "not_found" 404 "There is nothing here";
     RoomUnknown "room_unknown" 404 "There is no such room";
+    ApiKeyUnknown "api_key_unknown" 404 "There is no such API key";
     TicketUnknown "ticket_unknown" 404 "There is no such ticket";
     BoardOff "board_off" 404 "This room has no public board";
     MethodNotAllowed "method_not_allowed" 405 "This address does not take that method";
@@ -66,6 +67,8 @@ codes! {
     Paused "paused" 409 "The room is paused";
     DrawPending "draw_pending" 409 "The draw has not been made yet";
     RoomExists "room_exists" 409 "There is a room of that name already";
+    ApiKeyEnded "api_key_ended" 409 "The API key has ended, or has its follower";
+    LastOwner "last_owner" 409 "It is the last key of an owner";
     ClaimTooLate "claim_too_late" 410 "The admission was not claimed in time";
     TicketForgotten "ticket_forgotten" 410 "The ticket ended long ago and is forgotten";
     PlaceLost "place_lost" 410 "The place was lost in a failure of the store";
@@ -79,6 +82,7 @@ codes! {
     Internal "internal" 500 "Something went wrong here";
     QueueFull "queue_full" 503 "The queue is full";
     Maintenance "maintenance" 503 "The room is under maintenance";
+    Draining "draining" 503 "The room takes nobody new";
     Overloaded "overloaded" 503 "The room has more to do than it can";
     Unavailable "unavailable" 503 "The room cannot be reached right now";
     OutcomeUnknown "outcome_unknown" 503 "It may have been done or not; repeat with the same Idempotency-Key";
@@ -157,6 +161,7 @@ impl Problem {
             Refusal::DrawPending => (Code::DrawPending, "places are drawn at the start".to_owned()),
             Refusal::Paused { reason } => (Code::Paused, reason.clone()),
             Refusal::Maintenance { reason } => (Code::Maintenance, reason.clone()),
+            Refusal::Draining { reason } => (Code::Draining, reason.clone()),
             Refusal::Finished { reason } => (Code::RoomEnded, reason.clone()),
             Refusal::Full { max_waiting } => {
                 (Code::QueueFull, format!("{max_waiting} people wait already; try again later"))

@@ -18,6 +18,27 @@ pub fn query<'a>(uri: &'a Uri, name: &str) -> Option<&'a str> {
         .find_map(|(key, value)| (key == name).then_some(value))
 }
 
+/// One value of the query string, with what was escaped in it: for texts of people.
+pub fn query_text(uri: &Uri, name: &str) -> Option<String> {
+    let text = query(uri, name)?.as_bytes();
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let escaped = text.get(at + 1..at + 3).and_then(|two| std::str::from_utf8(two).ok());
+        let escaped = escaped.and_then(|two| u8::from_str_radix(two, 16).ok());
+        match (text[at], escaped) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                at += 2;
+            }
+            (b'+', _) => bytes.push(b' '),
+            (byte, _) => bytes.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8(bytes).ok()
+}
+
 pub fn query_number(uri: &Uri, name: &str) -> Result<Option<u64>, Problem> {
     let Some(text) = query(uri, name) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| bad_field(name, "a whole number that is not negative"))

@@ -25,6 +25,7 @@ pub fn answer(answer: &VisitorAnswer<'_>) -> Vec<u8> {
         next_check_ms,
         room_status,
         reason,
+        message,
         draw_pending,
         stale,
         support_code,
@@ -70,6 +71,7 @@ pub fn answer(answer: &VisitorAnswer<'_>) -> Vec<u8> {
     out.number(",\"next_check_ms\":", *next_check_ms);
     out.plain(",\"room_status\":", room_status);
     out.text_if(",\"reason\":", *reason);
+    out.text_if(",\"message\":", *message);
     if *draw_pending {
         out.add(",\"draw_pending\":true");
     }
@@ -166,13 +168,13 @@ mod tests {
             (place, wait) in (of(any::<(u8, u64)>()), of(any::<(u64, u64, u64)>())),
             (position, ahead, behind) in (of(any::<u64>()), of(any::<u64>()), of(any::<u64>())),
             (status, room_status, unknown, ended) in (word(), word(), of(word()), of(word())),
-            (reason, target, enter) in (of(".*"), of(".*"), of(".*")),
+            (reason, message, target, enter) in (of(".*"), of(".*"), of(".*"), of(".*")),
             (draw_pending, stale, next_check_ms) in any::<(bool, bool, u64)>(),
             times in any::<[Option<u32>; 4]>(),
         ) -> (TicketId, Owned, VisitorAnswer<'static>) {
             let [joined_at, admitted_at, claim_by, expires_at] =
                 times.map(|it| it.map(|it| waitroom_core::when::utc(u64::from(it) * 1_000)));
-            let owned = Owned { reason, target };
+            let owned = Owned { reason, message, target };
             let answer = VisitorAnswer {
                 ticket: TicketId::from_bytes(id),
                 token,
@@ -188,6 +190,7 @@ mod tests {
                 next_check_ms,
                 room_status,
                 reason: None,
+                message: None,
                 draw_pending,
                 stale,
                 support_code: TicketId::from_bytes(id).support_code().to_string(),
@@ -208,6 +211,7 @@ mod tests {
     #[derive(Debug)]
     struct Owned {
         reason: Option<String>,
+        message: Option<String>,
         target: Option<String>,
     }
 
@@ -216,6 +220,7 @@ mod tests {
         fn it_is_the_text_that_serde_writes((_, owned, answer) in anything()) {
             let answer = VisitorAnswer {
                 reason: owned.reason.as_deref(),
+                message: owned.message.as_deref(),
                 target_url: owned.target.as_deref(),
                 ..answer
             };

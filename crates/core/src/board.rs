@@ -170,6 +170,27 @@ impl State {
         }
     }
 
+    /// Calls back with every ticket that the room still remembers and whose it is, lane by lane,
+    /// until told to stop. Takes as long as there are tickets: for support, not for visitors.
+    pub fn each_known(
+        &self,
+        mut each: impl FnMut(Ticket, crate::units::Identity) -> std::ops::ControlFlow<()>,
+    ) {
+        for lane in &self.lanes {
+            for (block, records) in lane.records.chunks() {
+                let first = block * crate::chunked::CHUNK;
+                for (number, record) in (first..).zip(records) {
+                    let number = crate::units::Number(number);
+                    let ticket = Ticket { lane: lane.id, number };
+                    let whose = crate::units::Identity(lane.identity(number));
+                    if record.status().is_some() && each(ticket, whose).is_break() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
     /// How many may enter now, by slots and by pace; none while the room admits nobody.
     pub fn openings(&self, at: Timestamp) -> Option<(u64, u64)> {
         let settings = self.settings.as_ref()?;

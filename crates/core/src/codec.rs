@@ -485,14 +485,23 @@ fn take_actor(from: &mut Reader<'_>) -> Result<Actor, Damaged> {
 }
 
 pub(crate) fn put_hold(out: &mut Vec<u8>, hold: &Hold) {
-    out.push(matches!(hold, Hold::Maintenance { .. }) as u8);
+    out.push(match hold {
+        Hold::Paused { .. } => 0,
+        Hold::Maintenance { .. } => 1,
+        Hold::Draining { .. } => 2,
+    });
     put_bytes(out, hold.reason().as_bytes());
 }
 
 pub(crate) fn take_hold(from: &mut Reader<'_>) -> Result<Hold, Damaged> {
-    let maintenance = from.flag()?;
+    let kind = from.byte()?;
     let reason = from.text()?;
-    Ok(if maintenance { Hold::Maintenance { reason } } else { Hold::Paused { reason } })
+    match kind {
+        0 => Ok(Hold::Paused { reason }),
+        1 => Ok(Hold::Maintenance { reason }),
+        2 => Ok(Hold::Draining { reason }),
+        _ => Err(Damaged("an unknown kind of hold")),
+    }
 }
 
 pub(crate) fn put_settings(out: &mut Vec<u8>, settings: &Settings) {

@@ -111,11 +111,20 @@ pub struct Join {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Actor(pub Box<str>);
 
-/// Why nobody is admitted, set by an operator; visitors see the reason.
+/// What an operator holds back, and why; visitors see the reason. A room has one hold at a time: a
+/// new one takes the place of the old, and `Resume` ends whichever it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hold {
-    Paused { reason: String },
-    Maintenance { reason: String },
+    Paused {
+        reason: String,
+    },
+    Maintenance {
+        reason: String,
+    },
+    /// Nobody new joins; those in line are let in as before.
+    Draining {
+        reason: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,9 +150,16 @@ impl Actor {
 }
 
 impl Hold {
+    /// Whether those in line stay outside as well.
+    pub fn stops_admissions(&self) -> bool {
+        !matches!(self, Hold::Draining { .. })
+    }
+
     pub fn reason(&self) -> &str {
         match self {
-            Hold::Paused { reason } | Hold::Maintenance { reason } => reason,
+            Hold::Paused { reason } | Hold::Maintenance { reason } | Hold::Draining { reason } => {
+                reason
+            }
         }
     }
 }

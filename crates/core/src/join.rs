@@ -126,8 +126,14 @@ impl Room {
         if settings.draw.is_some() && self.state.draw.commitment.is_none() {
             return Err(Refusal::NotOpenYet { opens_at: self.state.last_at });
         }
-        if let Some(Hold::Maintenance { reason }) = &self.state.hold {
-            return Err(Refusal::Maintenance { reason: reason.clone() });
+        match &self.state.hold {
+            Some(Hold::Maintenance { reason }) => {
+                return Err(Refusal::Maintenance { reason: reason.clone() });
+            }
+            Some(Hold::Draining { reason }) => {
+                return Err(Refusal::Draining { reason: reason.clone() });
+            }
+            Some(Hold::Paused { .. }) | None => {}
         }
         // Only those who come back get into `returning`, and they do not ask for it.
         if join.lane == LaneId::RETURNING || !settings.lane(join.lane) {

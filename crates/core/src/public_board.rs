@@ -26,9 +26,12 @@ pub struct PublicBoard {
     pub version: u64,
     pub at: Timestamp,
     pub phase: String,
-    /// Why nobody is admitted, if an operator holds the room or the sale is over.
+    /// Why, if an operator holds the room or the sale is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What the operator tells everybody; it stops nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     pub draw_pending: bool,
     pub lanes: Vec<PublicLane>,
 }
@@ -68,6 +71,7 @@ impl Board {
             at: self.published_at(),
             phase: phase_word(state).to_owned(),
             reason: finish.map(|finish| finish.reason.clone()).or(hold),
+            message: state.message().map(str::to_owned),
             draw_pending: state.draw_pending(),
             lanes: state.lanes.iter().map(|lane| PublicLane::of(lane, state, mode)).collect(),
         })
@@ -181,6 +185,7 @@ fn phase_word(state: &State) -> &'static str {
         (Phase::Ended, _) => "ended",
         (_, Some(Hold::Paused { .. })) => "paused",
         (_, Some(Hold::Maintenance { .. })) => "maintenance",
+        (_, Some(Hold::Draining { .. })) => "draining",
         (Phase::Scheduled, _) => "scheduled",
         (Phase::Doors, _) => "held",
         (Phase::Drawing, _) => "drawing",

@@ -77,6 +77,10 @@ pub enum Refusal {
     Maintenance {
         reason: String,
     },
+    /// Nobody new joins; those in line are still let in.
+    Draining {
+        reason: String,
+    },
     Finished {
         reason: String,
     },

@@ -73,6 +73,9 @@ pub struct Settings {
     /// How often a waiting client is asked to show that it is there; 0 leaves it to the server,
     /// which knows the crowd. The core does not look at it.
     pub heartbeat_interval: Millis,
+    /// What every visitor is told, without stopping anything; empty tells nothing. The core does
+    /// not look at it.
+    pub message: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,6 +161,8 @@ pub const WAITING_MAX: u64 = 1 << 40;
 pub const SHUFFLE_WINDOW_MIN: u32 = 16;
 pub const SHUFFLE_WINDOW_MAX: u32 = 65_536;
 pub const TEXT_MAX: usize = 2_048;
+/// Read on a phone, above the place in line: longer is not read.
+pub const MESSAGE_MAX: usize = 500;
 pub const METADATA_MAX: usize = 1_024;
 pub const SEALED_USER_MAX: usize = 512;
 pub const TICK_MIN: Millis = Millis(20);
@@ -203,6 +208,7 @@ impl Default for Settings {
             keep_user_id: false,
             allowed_origins: Vec::new(),
             heartbeat_interval: Millis(0),
+            message: String::new(),
         }
     }
 }
@@ -220,6 +226,10 @@ impl Settings {
             if text.len() > TEXT_MAX {
                 bad(&mut wrong, field, text.len(), format!("at most {TEXT_MAX} bytes"));
             }
+        }
+        let letters = self.message.chars().count();
+        if letters > MESSAGE_MAX {
+            bad(&mut wrong, "message", letters, format!("at most {MESSAGE_MAX} letters"));
         }
         if wrong.is_empty() { Ok(()) } else { Err(wrong) }
     }

@@ -115,6 +115,12 @@ impl State {
         self.hold.as_ref()
     }
 
+    /// What the operator tells every visitor, if anything.
+    pub fn message(&self) -> Option<&str> {
+        let message = self.settings.as_ref().map(|settings| settings.message.as_str());
+        message.filter(|message| !message.is_empty())
+    }
+
     pub fn finish(&self) -> Option<&Finish> {
         self.finish.as_ref()
     }
@@ -268,9 +274,11 @@ impl State {
             (_, Some(Hold::Maintenance { reason })) => {
                 Err(Refusal::Maintenance { reason: reason.clone() })
             }
-            (Phase::Scheduled | Phase::Doors, None) => Err(Refusal::NotStarted),
-            (Phase::Drawing, None) => Err(Refusal::DrawPending),
-            (Phase::Running, None) => Ok(()),
+            (Phase::Scheduled | Phase::Doors, Some(Hold::Draining { .. }) | None) => {
+                Err(Refusal::NotStarted)
+            }
+            (Phase::Drawing, Some(Hold::Draining { .. }) | None) => Err(Refusal::DrawPending),
+            (Phase::Running, Some(Hold::Draining { .. }) | None) => Ok(()),
         }
     }
 

@@ -21,8 +21,8 @@ pub enum Asked {
 
 const STATUSES: [&str; 9] =
     ["waiting", "admitted", "active", "completed", "expired", "left", "moved", "closed", "revoked"];
-const ROOM_STATUSES: [&str; 7] =
-    ["scheduled", "held", "drawing", "running", "paused", "maintenance", "ended"];
+const ROOM_STATUSES: [&str; 8] =
+    ["scheduled", "held", "drawing", "running", "paused", "maintenance", "draining", "ended"];
 
 impl Spot {
     /// The newest version that was heard of.

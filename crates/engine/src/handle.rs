@@ -24,6 +24,8 @@ pub struct Answer {
     /// the one at `version` or larger, never smaller; and as positions never rise, no later answer
     /// with this version or a newer one can show a larger one than this.
     pub view: Option<View>,
+    /// Whether the command left anything in the log; a repeat or a refusal did not.
+    pub changed: bool,
     pub version: u64,
 }
 

@@ -70,6 +70,7 @@ enum HeldReplies {
 struct Viewed {
     reply: Reply,
     view: Option<View>,
+    changed: bool,
 }
 
 /// Everything of one tenure.
@@ -354,7 +355,7 @@ impl<'a, S: Store> Tenure<'a, S> {
                 ),
                 Commands::Reveal(beacon) => {
                     self.draws.beacon = Some(beacon);
-                    HeldReplies::One(Viewed { reply: Reply::Done, view: None })
+                    HeldReplies::One(Viewed { reply: Reply::Done, view: None, changed: false })
                 }
             };
             held.push(Held { replies, to: request.answer });
@@ -387,9 +388,10 @@ impl<'a, S: Store> Tenure<'a, S> {
     }
 
     fn apply(&mut self, now: Timestamp, command: &Command) -> Viewed {
+        let before = self.writer.round_events().len();
         let reply = self.writer.apply(now, command);
         let view = self.writer.view_of(now, &reply);
-        Viewed { reply, view }
+        Viewed { reply, view, changed: self.writer.round_events().len() > before }
     }
 
     /// Takes the pictures that are due; they go out when all that they show is durable.
@@ -602,7 +604,7 @@ async fn keep_snapshot<S: Store>(
 
 fn deliver(held: Vec<Held>, version: u64) {
     for Held { replies, to } in held {
-        let answer = |Viewed { reply, view }| Answer { reply, view, version };
+        let answer = |Viewed { reply, view, changed }| Answer { reply, view, changed, version };
         let answers = match replies {
             HeldReplies::One(reply) => Answers::One(answer(reply)),
             HeldReplies::Many(replies) => Answers::Many(replies.into_iter().map(answer).collect()),

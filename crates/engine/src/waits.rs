@@ -315,8 +315,10 @@ fn doors(state: &State) -> Doors {
     match (state.phase(), state.hold()) {
         (Phase::Ended, _) => Doors::Closed,
         (_, Some(Hold::Paused { .. } | Hold::Maintenance { .. })) => Doors::Paused,
-        (Phase::Scheduled | Phase::Doors | Phase::Drawing, None) => Doors::NotStarted,
-        (Phase::Running, None) => Doors::Open,
+        (Phase::Scheduled | Phase::Doors | Phase::Drawing, Some(Hold::Draining { .. }) | None) => {
+            Doors::NotStarted
+        }
+        (Phase::Running, Some(Hold::Draining { .. }) | None) => Doors::Open,
     }
 }
 

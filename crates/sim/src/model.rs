@@ -249,9 +249,9 @@ impl Model {
             Some(Hold::Maintenance { reason }) => {
                 Err(Refusal::Maintenance { reason: reason.clone() })
             }
-            None if self.phase < Phase::Drawing => Err(Refusal::NotStarted),
-            None if self.phase == Phase::Drawing => Err(Refusal::DrawPending),
-            None => Ok(()),
+            _ if self.phase < Phase::Drawing => Err(Refusal::NotStarted),
+            _ if self.phase == Phase::Drawing => Err(Refusal::DrawPending),
+            Some(Hold::Draining { .. }) | None => Ok(()),
         }
     }
 

@@ -8,7 +8,18 @@
 //! Entries are JSON, because operators read exports of this log, and there are few of them. Each
 //! names its format version. Unknown kinds of a newer release are kept in the log and skipped by
 //! the fold: an older instance must not fail to start because of them.
-//! To add a kind: a variant of [`What`], its arm in `absorb`, a line in `docs/store.md`.
+//! Which entries are audit entries, and how they read, is in `system/audit.rs`; what a key is, in
+//! `system/keys.rs`.
+//! To add a kind: a variant of [`What`], its arms in `absorb` and `audit.rs`, a line in
+//! `docs/store.md`.
+
+mod audit;
+mod keys;
+#[cfg(test)]
+mod tests;
+
+pub use audit::AuditLine;
+pub use keys::{ApiKey, NewKey};
 
 use std::{collections::BTreeMap, fmt};
 
@@ -59,9 +70,26 @@ pub enum What {
         hash: String,
         role: String,
         note: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at_ms: Option<u64>,
+    },
+    /// The key `old` is followed by the key `id`, of the same role and note, and ends with the
+    /// overlap. One entry for both, so that there is never a pair of which half is missing.
+    ApiKeyRotated {
+        old: String,
+        old_ends_at_ms: u64,
+        id: String,
+        hash: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at_ms: Option<u64>,
     },
     ApiKeyRevoked {
         id: String,
+    },
+    /// When keys were last used, as far as that was known. Soft: nobody's act, and a crash may
+    /// lose some of it.
+    ApiKeysUsed {
+        at_ms: BTreeMap<String, u64>,
     },
     /// Sealed under the master key with `name` as its context, in hex.
     SecretSealed {
@@ -72,7 +100,7 @@ pub enum What {
     SecretRetired {
         name: String,
     },
-    /// An operator's act that is not one of the above.
+    /// An operator's act on a room, or another that is not one of the above.
     Audit {
         room: Option<String>,
         action: String,
@@ -81,18 +109,6 @@ pub enum What {
     /// Of a newer release.
     #[serde(other)]
     Unknown,
-}
-
-/// An API key as it is remembered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiKey {
-    pub id: String,
-    /// HMAC-SHA-256 of the key, under a key derived from the master key.
-    pub hash: [u8; 32],
-    pub role: String,
-    pub note: String,
-    pub created_at_ms: u64,
-    pub revoked_at_ms: Option<u64>,
 }
 
 /// Why something could not be added or read.
@@ -161,6 +177,8 @@ struct Folded {
     rooms: BTreeMap<String, u64>,
     keys: BTreeMap<String, ApiKey>,
     secrets: BTreeMap<String, Vec<u8>>,
+    /// The newest event of each room that has its audit entry.
+    audited: BTreeMap<String, u64>,
 }
 
 impl Folded {
@@ -173,26 +191,10 @@ impl Folded {
             What::RoomRemoved { room } => {
                 self.rooms.remove(room);
             }
-            What::ApiKeyCreated { id, hash, role, note } => {
-                // A hash that is none matches no key; the entry stays visible in the log.
-                let hash = from_hex(hash).and_then(|hash| hash.try_into().ok());
-                if let Some(hash) = hash {
-                    let key = ApiKey {
-                        id: id.clone(),
-                        hash,
-                        role: role.clone(),
-                        note: note.clone(),
-                        created_at_ms: entry.at_ms,
-                        revoked_at_ms: None,
-                    };
-                    self.keys.insert(id.clone(), key);
-                }
-            }
-            What::ApiKeyRevoked { id } => {
-                if let Some(key) = self.keys.get_mut(id) {
-                    key.revoked_at_ms.get_or_insert(entry.at_ms);
-                }
-            }
+            What::ApiKeyCreated { .. }
+            | What::ApiKeyRotated { .. }
+            | What::ApiKeyRevoked { .. }
+            | What::ApiKeysUsed { .. } => keys::absorb(&mut self.keys, entry),
             What::SecretSealed { name, sealed } => {
                 if let Some(sealed) = from_hex(sealed) {
                     self.secrets.insert(name.clone(), sealed);
@@ -200,6 +202,12 @@ impl Folded {
             }
             What::SecretRetired { name } => {
                 self.secrets.remove(name);
+            }
+            What::Audit { room: Some(room), detail, .. } => {
+                if let Some(version) = detail["version"].as_u64() {
+                    let newest = self.audited.entry(room.clone()).or_default();
+                    *newest = version.max(*newest);
+                }
             }
             What::Audit { .. } | What::Unknown => {}
         }
@@ -250,19 +258,6 @@ impl<S: Store> System<S> {
         self.folded.rooms.iter().map(|(room, at_ms)| (room.as_str(), *at_ms))
     }
 
-    /// All API keys ever made, revoked ones too.
-    pub fn api_keys(&self) -> impl Iterator<Item = &ApiKey> {
-        self.folded.keys.values()
-    }
-
-    /// The live API key that `secret` is, if any. Compared by keyed hash, so neither the log nor
-    /// the time it takes tells anything about keys.
-    pub fn api_key(&self, secret: &str) -> Option<&ApiKey> {
-        let hash = self.hash_of(secret);
-        let live = self.folded.keys.values().filter(|key| key.revoked_at_ms.is_none());
-        live.into_iter().find(|key| key.hash == hash)
-    }
-
     /// A secret, opened.
     pub fn secret(&self, name: &str) -> Result<Option<Vec<u8>>, SystemError> {
         let Some(sealed) = self.folded.secrets.get(name) else { return Ok(None) };
@@ -272,6 +267,11 @@ impl<S: Store> System<S> {
 
     pub fn secret_names(&self) -> impl Iterator<Item = &str> {
         self.folded.secrets.keys().map(String::as_str)
+    }
+
+    /// The newest event of a room that has its audit entry; 0 when none has.
+    pub fn audited(&self, room: &str) -> u64 {
+        self.folded.audited.get(room).copied().unwrap_or(0)
     }
 
     /// Where the log stands.
@@ -293,32 +293,6 @@ impl<S: Store> System<S> {
             if known { Ok(()) } else { Err(format!("there is no room {room}")) }
         };
         self.add(who, What::RoomRemoved { room: room.to_string() }, known).await
-    }
-
-    /// Remembers an API key by its hash. The caller shows `secret` once and forgets it.
-    pub async fn create_api_key(
-        &mut self,
-        who: &str,
-        id: &str,
-        secret: &str,
-        role: &str,
-        note: &str,
-    ) -> Result<(), SystemError> {
-        let free = |folded: &Folded| {
-            let taken = folded.keys.contains_key(id);
-            if taken { Err(format!("there is a key {id:?} already")) } else { Ok(()) }
-        };
-        let hash = to_hex(&self.hash_of(secret));
-        let (role, note) = (role.into(), note.into());
-        self.add(who, What::ApiKeyCreated { id: id.into(), hash, role, note }, free).await
-    }
-
-    pub async fn revoke_api_key(&mut self, who: &str, id: &str) -> Result<(), SystemError> {
-        let live = |folded: &Folded| {
-            let live = folded.keys.get(id).is_some_and(|key| key.revoked_at_ms.is_none());
-            if live { Ok(()) } else { Err(format!("there is no live key {id:?}")) }
-        };
-        self.add(who, What::ApiKeyRevoked { id: id.into() }, live).await
     }
 
     /// Seals a secret and keeps it under `name`, over whatever was there.
@@ -362,10 +336,6 @@ impl<S: Store> System<S> {
         }
         found.retain(|(head, _)| *head > from);
         Ok(found)
-    }
-
-    fn hash_of(&self, secret: &str) -> [u8; 32] {
-        self.master.hash_key("api-key").hash(secret.as_bytes())
     }
 
     /// Adds an entry if `allowed`, which is asked when nobody else can write in between.
@@ -426,147 +396,4 @@ fn entries(payload: &[u8], head: Head) -> Result<Vec<Entry>, SystemError> {
             why: format!("the _system log at event {head}: {error}"),
         })
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{contract_tests::wait, memory::MemoryStore, seams::ManualClock, verify};
-
-    fn seams() -> Seams {
-        Seams::seeded(ManualClock::at(1_000), 1)
-    }
-
-    fn open(store: &MemoryStore, seams: &Seams, instance: &str) -> System<MemoryStore> {
-        let master = MasterKey::from_bytes([7; 32]);
-        wait(System::open(store.clone(), master, seams.clone(), instance)).expect("readable")
-    }
-
-    fn room(name: &str) -> RoomName {
-        RoomName::parse(name).unwrap()
-    }
-
-    #[test]
-    fn whoever_opens_the_log_knows_what_was_written() {
-        let seams = seams();
-        let store = MemoryStore::new(seams.clone());
-        let mut system = open(&store, &seams, "one");
-        wait(async {
-            system.create_room("root", &room("sale")).await?;
-            system.create_room("root", &room("old")).await?;
-            system.remove_room("root", &room("old")).await?;
-            system.create_api_key("root", "k1", "s3cret", "operator", "for ana").await?;
-            system.create_api_key("root", "k2", "other", "viewer", "").await?;
-            system.revoke_api_key("k1", "k2").await?;
-            system.keep_secret("root", "signing/1", b"private key").await?;
-            system.keep_secret("root", "id/sale", b"aes key").await?;
-            system.retire_secret("root", "id/sale").await?;
-            system
-                .audit("k1", Some(&room("sale")), "pause", serde_json::json!({"reason": "x"}))
-                .await
-        })
-        .expect("written");
-        let again = open(&store, &seams, "two");
-        assert_eq!(again.rooms().map(|(room, _)| room).collect::<Vec<_>>(), ["sale"]);
-        assert_eq!(again.api_key("s3cret").map(|key| &*key.role), Some("operator"));
-        assert_eq!(again.api_key("other"), None, "revoked");
-        assert_eq!(again.api_key("guess"), None);
-        assert_eq!(again.api_keys().count(), 2);
-        assert_eq!(again.secret("signing/1"), Ok(Some(b"private key".to_vec())));
-        assert_eq!(again.secret("id/sale"), Ok(None));
-        assert_eq!(again.folded, system.folded);
-        let trail = wait(again.entries_after(Head(9), 1 << 20)).expect("readable");
-        assert_eq!(trail.len(), 1);
-        assert_eq!((trail[0].0, &*trail[0].1.who), (Head(10), "k1"));
-        assert_eq!(wait(verify::chain(&store, &RoomName::system())), Ok(system.tip()));
-    }
-
-    #[test]
-    fn neither_keys_nor_secrets_stand_in_the_log() {
-        let seams = seams();
-        let store = MemoryStore::new(seams.clone());
-        let mut system = open(&store, &seams, "one");
-        wait(system.create_api_key("root", "k1", "s3cret-key", "owner", "")).expect("written");
-        wait(system.keep_secret("root", "signing/1", b"private-key-bytes")).expect("written");
-        let stored = wait(store.read(&RoomName::system(), Head(0), usize::MAX)).expect("readable");
-        let all: Vec<u8> = stored.into_iter().flat_map(|stored| stored.payload).collect();
-        let text = String::from_utf8(all).expect("JSON");
-        assert!(!text.contains("s3cret-key") && !text.contains("private-key-bytes"));
-        assert!(!text.contains(&to_hex(b"private-key-bytes")));
-        let wrong = MasterKey::from_bytes([8; 32]);
-        let other = wait(System::open(store, wrong, seams, "two")).expect("readable");
-        assert_eq!(
-            other.secret("signing/1"),
-            Err(SystemError::Sealed { name: "signing/1".into() })
-        );
-        assert_eq!(other.api_key("s3cret-key"), None);
-    }
-
-    #[test]
-    fn two_instances_take_turns_and_lose_nothing() {
-        let clock = ManualClock::at(1_000);
-        let seams = Seams::seeded(clock.clone(), 1);
-        let store = MemoryStore::new(seams.clone());
-        let (mut one, mut two) = (open(&store, &seams, "one"), open(&store, &seams, "two"));
-        let act = |system: &mut System<MemoryStore>, what: &str| {
-            wait(system.audit("me", None, what, serde_json::Value::Null))
-        };
-        act(&mut one, "a").expect("free");
-        assert_eq!(act(&mut two, "b"), Err(SystemError::Busy { left_ms: 2_000 }));
-        clock.advance(2_000);
-        act(&mut two, "b").expect("free again");
-        clock.advance(2_000);
-        act(&mut one, "c").expect("caught up and went on");
-        wait(two.catch_up()).expect("readable");
-        assert_eq!(two.tip(), one.tip());
-        let trail = wait(two.entries_after(Head(0), 1 << 20)).expect("readable");
-        let actions: Vec<String> = trail
-            .into_iter()
-            .filter_map(|(_, entry)| match entry.what {
-                What::Audit { action, .. } => Some(action),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(actions, ["a", "b", "c"]);
-    }
-
-    #[test]
-    fn of_two_instances_that_make_the_same_room_one_is_refused() {
-        let clock = ManualClock::at(1_000);
-        let seams = Seams::seeded(clock.clone(), 1);
-        let store = MemoryStore::new(seams.clone());
-        let (mut one, mut two) = (open(&store, &seams, "one"), open(&store, &seams, "two"));
-        wait(one.audit("me", None, "first", serde_json::Value::Null)).expect("free");
-        clock.advance(2_000);
-        wait(two.create_room("two", &room("sale"))).expect("free");
-        clock.advance(2_000);
-        // `one` has not read that yet and still believes that it may write.
-        let again = wait(one.create_room("one", &room("sale")));
-        assert!(matches!(again, Err(SystemError::Refused { .. })), "{again:?}");
-        assert_eq!(wait(store.committed_head(&RoomName::system())), Ok(Head(2)));
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused_and_leaves_no_entry() {
-        let seams = seams();
-        let store = MemoryStore::new(seams.clone());
-        let mut system = open(&store, &seams, "one");
-        wait(system.create_room("root", &room("sale"))).expect("written");
-        let refused =
-            |done: Result<(), SystemError>| matches!(done, Err(SystemError::Refused { .. }));
-        assert!(refused(wait(system.create_room("root", &room("sale")))));
-        assert!(refused(wait(system.remove_room("root", &room("other")))));
-        assert!(refused(wait(system.revoke_api_key("root", "k1"))));
-        assert_eq!(system.tip().head, Head(1));
-    }
-
-    #[test]
-    fn an_entry_of_a_newer_release_is_skipped_and_kept() {
-        let text = br#"[{"v":2,"at_ms":5,"who":"x","what":{"kind":"teleported","to":"mars"}}]"#;
-        let entries = entries(text, Head(1)).expect("understood as far as possible");
-        assert_eq!(entries[0].what, What::Unknown);
-        let mut folded = Folded::default();
-        folded.absorb(&entries[0]);
-        assert_eq!(folded, Folded::default());
-    }
 }

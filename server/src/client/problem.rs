@@ -59,6 +59,9 @@ impl Problem {
             (404, "room_unknown") => Failure::new(Exit::NotThere, said("there is no such room"))
                 .means(nothing)
                 .advise("`waitroom room list` shows the rooms, `waitroom room put FILE` makes one"),
+            (404, "ticket_unknown" | "api_key_unknown") => Failure::new(Exit::NotThere, said(detail))
+                .means(nothing)
+                .advise("look at what was typed; `waitroom ticket find` and `waitroom key list` show what there is"),
             (404 | 405, _) => Failure::new(Exit::NotThere, said("the server has no such call"))
                 .means(nothing)
                 .advise("look whether --server is the admin address, and of the same version as this command"),

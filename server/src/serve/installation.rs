@@ -1,57 +1,49 @@
 //! What the interfaces need of the installation, over the store it was started with.
 //!
-//! Lives here: opening rooms with their secrets, checking API keys, writing audit entries.
+//! Lives here: opening rooms with their secrets, checking API keys, writing audit entries. What
+//! operators ask for besides is in `office.rs`.
 //! Secrets are made when they are first needed, sealed in the `_system` log, and read from there
 //! ever after, so that ids and tokens stay good over restarts and on every instance.
 
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Mutex;
+use waitroom_api::admin::office::Office;
 use waitroom_api::caller::{ApiCaller, Role};
 use waitroom_api::desk::{Installation, Pending, RoomKit};
 use waitroom_api::{Code, Problem};
 use waitroom_core::id::IdKey;
 use waitroom_engine::Engine;
-use waitroom_store::seal::{HashKey, MasterKey};
-use waitroom_store::system::{System, SystemError};
-use waitroom_store::{Entropy, OsEntropy, RoomName, Store};
+use waitroom_store::seal::MasterKey;
+use waitroom_store::system::{NewKey, System, SystemError};
+use waitroom_store::{Clock, Entropy, OsEntropy, RoomName, Seams, Store};
+
+use super::keyring::Keyring;
 
 pub struct House<S: Store + Clone> {
     pub engine: Engine<S>,
     pub system: Mutex<System<S>>,
-    /// What API keys are hashed with, derived once.
-    key_hash: HashKey,
-    /// Keys as they are checked on every request, so that no request waits for the log.
-    keys: StdMutex<Arc<Keys>>,
+    pub(super) store: S,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) keyring: Keyring,
     master: MasterKey,
-}
-
-struct Keys {
-    live: Vec<([u8; 32], ApiCaller)>,
 }
 
 /// Who the server is in the audit, when it acts by itself.
 pub const SERVER: &str = "server";
 
 impl<S: Store + Clone> House<S> {
-    pub fn new(engine: Engine<S>, system: System<S>, master: MasterKey) -> House<S> {
-        let keys = StdMutex::new(Arc::new(Keys { live: Vec::new() }));
-        let key_hash = master.hash_key("api-key");
-        let house = House { engine, system: Mutex::new(system), key_hash, keys, master };
-        house.read_keys(&house.system.try_lock().expect("nobody else knows it yet"));
-        house
-    }
-
-    fn read_keys(&self, system: &System<S>) {
-        let live = system
-            .api_keys()
-            .filter(|key| key.revoked_at_ms.is_none())
-            .filter_map(|key| {
-                let role = Role::parse(&key.role)?;
-                Some((key.hash, ApiCaller { id: key.id.as_str().into(), role }))
-            })
-            .collect();
-        *self.keys.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Keys { live });
+    pub fn new(
+        engine: Engine<S>,
+        system: System<S>,
+        store: S,
+        seams: &Seams,
+        master: MasterKey,
+    ) -> House<S> {
+        let clock = seams.clock.clone();
+        let keyring = Keyring::new(master.hash_key("api-key"), clock.wall_ms());
+        keyring.take(system.api_keys());
+        House { engine, system: Mutex::new(system), store, clock, keyring, master }
     }
 
     /// A key of this id and role that `secret` is, made if there is none; others of the id are
@@ -71,9 +63,11 @@ impl<S: Store + Clone> House<S> {
             let number = system.api_keys().count();
             let name = if number == 0 { id.to_owned() } else { format!("{id}-{number}") };
             let note = "given to the server at start";
-            system.create_api_key(SERVER, &name, secret, role.word(), note).await?;
+            let role = role.word();
+            let key = NewKey { id: &name, secret, role, note, expires_at_ms: None };
+            system.create_api_key(SERVER, &key).await?;
         }
-        self.read_keys(&system);
+        self.keyring.take(system.api_keys());
         Ok(())
     }
 
@@ -130,9 +124,11 @@ impl<S: Store + Clone> Installation for House<S> {
     }
 
     fn api_key(&self, secret: &str) -> Option<ApiCaller> {
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let hash = self.key_hash.hash(secret.as_bytes());
-        keys.live.iter().find(|(known, _)| *known == hash).map(|(_, caller)| caller.clone())
+        self.keyring.caller(secret, self.clock.wall_ms())
+    }
+
+    fn office(&self) -> Option<&dyn Office> {
+        Some(self)
     }
 
     fn audit<'a>(

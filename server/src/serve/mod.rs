@@ -5,9 +5,13 @@
 //! Down: listeners stop accepting, live channels say goodbye, requests end, rooms write what is
 //! on its way and give their leases back. Each step has a deadline and says how it went.
 
+mod acts;
 mod installation;
+mod keyring;
 mod keys;
+mod office;
 mod plan;
+mod reload;
 mod rooms;
 mod say;
 mod upkeep;
@@ -34,9 +38,15 @@ use crate::data::Data;
 use crate::failure::{Exit, Failure};
 use installation::House;
 use plan::Door;
+use reload::Reload;
 
 /// Serves rooms to visitors, services and operators.
+///
+/// Ends in order on SIGINT or SIGTERM; reads rooms and certificates again on SIGHUP.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  \
+    waitroom serve --dev\n  \
+    waitroom serve --config waitroom.toml")]
 pub struct Serve {
     /// Development: plain HTTP on loopback, cookies without Secure, a room `default` that lets
     /// people in only by hand, and X-Forwarded-For believed from loopback.
@@ -150,8 +160,8 @@ impl Serve {
         let kept = system.rooms().filter_map(|(name, _)| RoomName::parse(name).ok()).collect();
         let engine_config =
             plan::engine(&config, EngineConfig::new(&instance, Arc::new(master.clone())));
-        let engine = Engine::new(Arc::new(store), seams.clone(), engine_config);
-        let house = Arc::new(House::new(engine, system, master));
+        let engine = Engine::new(Arc::new(store.clone()), seams.clone(), engine_config);
+        let house = Arc::new(House::new(engine, system, store, &seams, master));
         // Bound before rooms are opened, so that a taken port is told at once, and answers know
         // their own address; nobody is answered before the rooms are there.
         let public = bind(&config, Door::Public, config.server.public)?;
@@ -184,7 +194,8 @@ impl Serve {
         let doors = [Some(&public), admin.as_ref(), services.as_ref()];
         let tls = doors.into_iter().flatten().filter_map(Listener::tls);
         let rotation = plan::key_rotation(&config);
-        let upkeep = upkeep::run(house.clone(), desk.clone(), tls.collect(), rotation);
+        let reload = Reload::new(self.config.clone(), config.rooms.clone(), tls.collect());
+        let upkeep = upkeep::run(house.clone(), desk.clone(), reload, rotation);
         let upkeep = tokio::spawn(upkeep);
 
         let trusted = Arc::new(plan::trusted(&config));
@@ -220,6 +231,7 @@ impl Serve {
             }
         }
         upkeep.abort();
+        house.note_use(true).await;
         house.engine.stop().await;
         say::down();
         Ok(())
@@ -267,8 +279,7 @@ async fn owner_key<S: Store + Clone>(
     if has_key && !config.server.dev {
         return Ok(None);
     }
-    let random = waitroom_store::Entropy::next_u128(&waitroom_store::OsEntropy);
-    let key = format!("wrk_{random:032x}");
+    let (_, key) = office::fresh_key();
     house.ensure_key("owner", &key, Role::Owner).await.map_err(failed)?;
     Ok(Some(key))
 }

@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use waitroom_api::admin::acting::Deed;
 use waitroom_api::{Desk, Problem};
 use waitroom_core::settings::ClaimMode;
 use waitroom_core::{Actor, Command, Millis, Settings};
 use waitroom_store::RoomName;
 
 use super::installation::SERVER;
+
+/// Who acts when the configuration file is read.
+pub const FILE: &str = "file";
 
 /// Opens every room, gives those of the file their settings, and says how many there are.
 /// A room of the store that the file does not name keeps its settings: it was made by the API.
@@ -19,24 +23,31 @@ pub async fn open(
     dev: bool,
 ) -> Result<usize, Problem> {
     for name in &kept {
-        desk.open(name, SERVER).await?;
+        let room = desk.open(name, SERVER).await?;
+        // An act that was cut off between its event and its audit entry.
+        desk.catch_up(&room).await?;
     }
     for (name, settings) in file {
-        put(desk, name, settings.clone()).await?;
+        put(desk, name, settings.clone(), FILE).await?;
     }
     if dev && kept.is_empty() && file.is_empty() {
         let name = RoomName::parse("default").expect("it is a room name");
-        put(desk, &name, dev_settings()).await?;
+        put(desk, &name, dev_settings(), SERVER).await?;
     }
     Ok(desk.rooms().len())
 }
 
-async fn put(desk: &Desk, name: &RoomName, settings: Settings) -> Result<(), Problem> {
+/// Gives a room these settings, as an act of the file (or of the server): it is audited like any
+/// other. Settings that the room has already change nothing.
+pub async fn put(
+    desk: &Desk,
+    name: &RoomName,
+    settings: Settings,
+    who: &str,
+) -> Result<(), Problem> {
     let room = desk.open(name, SERVER).await?;
-    if room.settings().is_none_or(|current| *current != settings) {
-        let by = Actor::new(SERVER);
-        room.send(Command::Configure { settings: Box::new(settings), by }).await?;
-    }
+    let command = Command::Configure { settings: Box::new(settings), by: Actor::new(who) };
+    desk.operate(&room, who, Deed::Configure, command).await?;
     room.board_since(room.handle().committed()).await;
     Ok(())
 }

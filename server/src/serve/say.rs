@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use waitroom_api::Problem;
 use waitroom_listen::{Outcome, TlsError};
+use waitroom_store::RoomName;
 
 use super::plan::Door;
-use crate::config::{Config, StoreKind};
-use crate::failure::Failure;
+use crate::config::{Config, Mistakes, StoreKind};
+use crate::failure::{Exit, Failure};
 
 #[derive(Debug)]
 pub struct Addresses {
@@ -72,11 +74,43 @@ pub fn closed(door: Door, outcome: &Outcome) {
     eprintln!("  {name}: {served} connections served, {cut} cut off at the deadline");
 }
 
+pub fn not_reloaded(mistakes: &Mistakes) {
+    eprintln!("the old settings and certificates stay: {mistakes}");
+}
+
+pub fn room_not_reloaded(room: &RoomName, problem: &Problem) {
+    eprintln!("room {room}: the old settings stay: {}", problem.detail);
+    for wrong in &problem.fields {
+        eprintln!("  {}: {}", wrong.field, wrong.problem);
+    }
+}
+
+pub fn rooms_reloaded(changed: &[String]) {
+    match changed {
+        [] => eprintln!("the configuration was read again: no room is set otherwise"),
+        rooms => {
+            eprintln!("the configuration was read again: new settings for {}", rooms.join(", "))
+        }
+    }
+}
+
 pub fn reloaded(reloaded: Result<(), TlsError>) {
     match reloaded {
         Ok(()) => eprintln!("certificates were read again"),
         Err(error) => eprintln!("the old certificates stay in use: {error}"),
     }
+}
+
+/// What a visitor hears as "try again in a moment", for whoever can do something about it.
+pub fn unwritable(room: &RoomName, why: &str) -> Failure {
+    Failure::new(Exit::Io, format!("room \"{room}\": cannot write: {why}"))
+        .coded("WR-2103")
+        .means("nobody new is taken or let in; places are kept, and those inside stay inside")
+        .advise("free some space or mend the disk; the room goes on by itself")
+}
+
+pub fn writes_again(room: &RoomName) {
+    eprintln!("room \"{room}\": writes again");
 }
 
 pub fn trouble(failure: &Failure) {

@@ -1,16 +1,17 @@
 //! What has to be seen to while the server runs: keys that follow each other, certificates that
 //! are read again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use waitroom_api::Desk;
-use waitroom_listen::Tls;
 use waitroom_pass::{Alg, SigningKey};
-use waitroom_store::Store;
+use waitroom_store::{RoomName, Store};
 
 use super::installation::House;
+use super::reload::Reload;
 use super::{keys, say};
 
 /// How often somebody looks. Keys follow each other over hours and days.
@@ -27,18 +28,19 @@ pub struct KeyRotation {
 pub async fn run<S: Store + Clone>(
     house: Arc<House<S>>,
     desk: Arc<Desk>,
-    tls: Vec<Arc<Tls>>,
+    mut reload: Reload,
     rotation: KeyRotation,
 ) {
     let mut hangup = signal(SignalKind::hangup()).expect("signals can be listened for");
+    let mut told = BTreeSet::new();
     loop {
         tokio::select! {
-            _ = tokio::time::sleep(EVERY) => see_to_keys(&house, &desk, rotation).await,
-            _ = hangup.recv() => {
-                for tls in &tls {
-                    say::reloaded(tls.reload());
-                }
+            _ = tokio::time::sleep(EVERY) => {
+                see_to_keys(&house, &desk, rotation).await;
+                house.note_use(false).await;
             }
+            _ = hangup.recv() => reload.run(&desk).await,
+            () = desk.alarm.notified() => tell_trouble(&desk, &mut told),
         }
     }
 }
@@ -55,5 +57,23 @@ async fn see_to_keys<S: Store + Clone>(house: &House<S>, desk: &Desk, rotation: 
     }
     if changed && let Err(failure) = keys::keep(house, passes).await {
         say::trouble(&failure);
+    }
+}
+
+/// Says of which rooms the store takes nothing any more, and of which it does again.
+fn tell_trouble(desk: &Desk, told: &mut BTreeSet<RoomName>) {
+    for room in desk.rooms() {
+        match room.pulse.trouble() {
+            Some(why) => {
+                if told.insert(room.name().clone()) {
+                    say::trouble(&say::unwritable(room.name(), &why));
+                }
+            }
+            None => {
+                if told.remove(room.name()) {
+                    say::writes_again(room.name());
+                }
+            }
+        }
     }
 }

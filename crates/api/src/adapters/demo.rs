@@ -173,7 +173,7 @@ async fn allow(ask: &Ask, room: &RoomDesk) -> Result<Response<Body>, Problem> {
     let mut left = asked.filter(|n| *n > 0).unwrap_or(ALLOW_BY_DEFAULT);
     while left > 0 {
         let step = left.min(waitroom_core::ADMIT_NOW_MAX);
-        let admitted = admit_now(room, step, by.clone()).await?;
+        let admitted = admit_now(desk, room, step, by.clone()).await?;
         left -= step;
         if admitted < step {
             // The line is empty or the house is full.

@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::Method;
 use waitroom_store::RoomName;
 
+use crate::caller::Role;
 use crate::visitor::{Answering, Ask, not_found, wrong_method};
 use today::Today;
 use visits::Visits;
@@ -45,6 +46,16 @@ impl Memory {
         self.visits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// What the earlier interfaces let operators do, with the role that it takes. The handlers ask for
+/// it; a test holds both to each other, and to the table of `/api/v1`.
+pub const OPERATOR_ROUTES: &[(&str, &str, Role)] = &[
+    ("POST", "/admin/allow", Role::Operator),
+    ("POST", "/api/v1/admin/queues", Role::Owner),
+    ("PATCH", "/api/v1/admin/queues/{id}", Role::Owner),
+    ("GET", "/api/v1/admin/queues/{id}/stats", Role::Viewer),
+    ("DELETE", "/api/v1/admin/sessions/{id}", Role::Operator),
+];
 
 /// Whatever is at an address that our own interface does not know.
 pub fn route(ask: Ask) -> Answering {

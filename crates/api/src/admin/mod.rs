@@ -4,16 +4,22 @@
 //! To add a route: a row in [`ROUTES`]. A row without a role does not compile, and a request that
 //! no row fits is refused before anything is looked at.
 
+pub mod acting;
+mod keys;
+pub mod office;
+mod picture;
+mod report;
 mod rooms;
 mod tickets;
+pub mod trail;
 
-pub use rooms::admit_now;
+pub use rooms::{LIVE_KEYS, admit_now};
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, header};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use serde_json::Value;
@@ -32,12 +38,40 @@ pub struct Act {
     pub desk: Arc<Desk>,
     pub caller: ApiCaller,
     pub headers: HeaderMap,
+    pub uri: Uri,
     pub room: Option<String>,
     pub id: Option<String>,
     pub body: Bytes,
 }
 
-type Handler = fn(Act) -> Pending<'static, Result<(StatusCode, Value), Problem>>;
+/// What an operator is answered.
+#[derive(Debug)]
+pub enum Told {
+    Json(StatusCode, Value),
+    Csv(String),
+}
+
+impl From<(StatusCode, Value)> for Told {
+    fn from((status, value): (StatusCode, Value)) -> Told {
+        Told::Json(status, value)
+    }
+}
+
+impl Told {
+    fn into_response(self) -> Response<Body> {
+        match self {
+            Told::Json(status, value) => json(status, value.to_string().into_bytes()),
+            Told::Csv(text) => {
+                let mut response = json(StatusCode::OK, text.into_bytes());
+                let kind = HeaderValue::from_static("text/csv; charset=utf-8");
+                response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                response
+            }
+        }
+    }
+}
+
+type Handler = fn(Act) -> Pending<'static, Result<Told, Problem>>;
 
 /// What an operator can ask for. `{room}` and `{id}` stand for one part of the path.
 #[derive(Clone, Copy)]
@@ -65,18 +99,29 @@ macro_rules! routes {
             role: Role::$role,
             summary: $summary,
             body: $body,
-            handler: |act| Box::pin($handler(act)),
+            handler: |act| Box::pin(async move { $handler(act).await.map(Told::from) }),
         },)*];
     };
 }
 
 routes! {
+    "GET" "/admin/v1/me" Viewer keys::me, "", "Who this key is";
+    "GET" "/admin/v1/keys" Owner keys::list, "", "All API keys, without their texts";
+    "POST" "/admin/v1/keys" Owner keys::create, "NewKey", "Make an API key; its text is in this answer and nowhere else";
+    "POST" "/admin/v1/keys/{id}/rotate" Owner keys::rotate, "Overlap", "Make the key that follows this one; the old one works on for the overlap";
+    "DELETE" "/admin/v1/keys/{id}" Owner keys::revoke, "", "End an API key at once";
+    "GET" "/admin/v1/audit" Viewer trail::audit, "", "What operators did, oldest first: ?after=N&limit=100&room=R";
     "GET" "/admin/v1/rooms" Viewer rooms::list, "", "All rooms, and how they stand";
     "GET" "/admin/v1/rooms/{room}" Viewer rooms::show, "", "One room: its settings, and how it stands";
     "PUT" "/admin/v1/rooms/{room}" Owner rooms::put, "RoomDocument", "Make a room, or put new settings in place of the old; the same twice changes nothing";
+    "PATCH" "/admin/v1/rooms/{room}" Operator rooms::patch, "RoomDocument", "Change what the document names; an operator may change rate, burst, max_active, max_waiting and message, an owner everything";
+    "POST" "/admin/v1/rooms/{room}/drain" Operator rooms::drain, "Reason", "Take nobody new; those in line are still let in, and everybody reads the reason";
+    "GET" "/admin/v1/rooms/{room}/report" Viewer report::report, "", "What happened so far, in numbers: ?format=json or csv";
+    "GET" "/admin/v1/rooms/{room}/log" Viewer trail::log, "", "Events of the room, oldest first: ?after=N&limit=100";
+    "GET" "/admin/v1/rooms/{room}/tickets" Viewer tickets::find, "", "Tickets by ?support_code= or ?user_id=";
     "POST" "/admin/v1/rooms/{room}/pause" Operator rooms::pause, "Reason", "Admit nobody for now; everyone keeps their place and reads the reason";
     "POST" "/admin/v1/rooms/{room}/maintenance" Operator rooms::maintenance, "ReasonOrNone", "Show the maintenance page, with a reason";
-    "POST" "/admin/v1/rooms/{room}/resume" Operator rooms::resume, "", "Go on after a pause or maintenance";
+    "POST" "/admin/v1/rooms/{room}/resume" Operator rooms::resume, "", "Go on after a pause, maintenance or drain";
     "POST" "/admin/v1/rooms/{room}/admit" Operator rooms::admit, "Count", "Let the next people in now, within max_active";
     "POST" "/admin/v1/rooms/{room}/finish" Operator rooms::finish, "ReasonOrNone", "The sale is over: waiting tickets end, with a reason";
     "POST" "/admin/v1/rooms/{room}/reopen" Operator rooms::reopen, "", "The sale goes on after all";
@@ -127,9 +172,9 @@ impl Service<Request<Incoming>> for Admin {
             let (bytes_max, within) =
                 (desk.manners.admin_body_bytes_max, desk.manners.body_timeout);
             let body = whole_body(&head.headers, body, bytes_max, within).await?;
-            let headers = head.headers;
-            let (status, value) = handler(Act { desk, caller, headers, room, id, body }).await?;
-            Ok(json(status, value.to_string().into_bytes()))
+            let (headers, uri) = (head.headers, head.uri);
+            let told = handler(Act { desk, caller, headers, uri, room, id, body }).await?;
+            Ok(told.into_response())
         })
         .into()
     }

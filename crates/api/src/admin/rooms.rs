@@ -1,15 +1,19 @@
-//! Rooms: made and changed as whole documents, held, resumed, let in by hand.
+//! Rooms: made and changed as documents, held, resumed, let in by hand.
+
+use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use waitroom_core::{Command, FinishCause, Hold, Reply, Settings};
+use waitroom_core::{Board, Command, FinishCause, Hold, Reply, Settings};
 use waitroom_store::RoomName;
 
+use super::acting::Deed;
+use super::picture::picture;
 use super::{Act, internal};
-use crate::answer::room_status;
-use crate::desk::RoomDesk;
-use crate::document;
+use crate::caller::Role;
+use crate::desk::{Desk, RoomDesk};
+use crate::document::{self, Mistake, Written};
 use crate::problem::{Code, FieldProblem, Problem};
 use crate::request::bad_field;
 
@@ -26,23 +30,77 @@ pub async fn show(act: Act) -> Result<(StatusCode, Value), Problem> {
 pub async fn put(act: Act) -> Result<(StatusCode, Value), Problem> {
     let name = RoomName::parse(act.room.as_deref().unwrap_or_default())
         .map_err(|bad| bad_field("room", &bad.to_string()))?;
-    let document: Value = crate::request::json(&act.headers, &act.body)?
-        .ok_or_else(|| Problem::new(Code::BadJson, "the body is the room's document"))?;
-    let settings = document::from_json(&document, &Settings::default()).map_err(|mistakes| {
-        let fields = mistakes
-            .into_iter()
-            .map(|it| FieldProblem { field: it.field, problem: it.problem })
-            .collect();
-        let detail = "see the errors; nothing was changed";
-        Problem::new(Code::SettingsInvalid, detail).with_fields(fields).in_room(&name)
-    })?;
+    let written = written(&act, &name, &Settings::default())?;
     let known = act.desk.room(name.as_str()).is_ok();
     let room = act.desk.open(&name, &act.caller.id).await?;
     let fresh = room.settings().is_none();
-    room.send(Command::Configure { settings: Box::new(settings), by: act.actor() }).await?;
+    let command = Command::Configure { settings: Box::new(written.settings), by: act.actor() };
+    act.desk.operate(&room, &act.caller.id, Deed::Configure, command).await?;
     settle(&room).await;
     let status = if known && !fresh { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, picture(&room)))
+}
+
+/// What an operator may turn while a sale runs; everything else is the owner's.
+pub const LIVE_KEYS: &[&str] = &["rate", "burst", "max_active", "max_waiting", "message"];
+
+/// The keys that the document names; all others stay as they are.
+pub async fn patch(act: Act) -> Result<(StatusCode, Value), Problem> {
+    let room = act.room()?;
+    let changed = |board: &Board| {
+        let Some(current) = board.state().settings() else {
+            let detail = "it has no settings yet; PUT a whole document first";
+            return Err(Problem::new(Code::SettingsInvalid, detail).in_room(room.name()));
+        };
+        let written = written(&act, room.name(), current)?;
+        may_change(&act, &room, &written)?;
+        Ok(Command::Configure { settings: Box::new(written.settings), by: act.actor() })
+    };
+    act.desk.operate_on(&room, &act.caller.id, Deed::Configure, changed).await?;
+    settle(&room).await;
+    Ok((StatusCode::OK, picture(&room)))
+}
+
+fn may_change(act: &Act, room: &RoomDesk, written: &Written) -> Result<(), Problem> {
+    let owners = written.keys.iter().find(|key| !LIVE_KEYS.contains(&key.as_str()));
+    if let Some(key) = owners
+        && act.caller.role < Role::Owner
+    {
+        let detail = format!(
+            "{key} takes a key of role owner; an operator may change {}",
+            LIVE_KEYS.join(", ")
+        );
+        return Err(Problem::new(Code::Forbidden, detail).in_room(room.name()));
+    }
+    Ok(())
+}
+
+/// Reads the document in the body over `base`.
+fn written(act: &Act, name: &RoomName, base: &Settings) -> Result<Written, Problem> {
+    let mut document: Value = crate::request::json(&act.headers, &act.body)?
+        .ok_or_else(|| Problem::new(Code::BadJson, "the body is the room's document"))?;
+    let mut mistakes = Vec::new();
+    // Documents of files and of other systems say which room they are about.
+    if let Some(said) = document.as_object_mut().and_then(|it| it.remove("name"))
+        && said.as_str() != Some(name.as_str())
+    {
+        let problem =
+            format!("{} is not the room of this address ({name})", document::value::shown(&said));
+        mistakes.push(Mistake::new("name", problem));
+    }
+    let read = document::read(&document, base);
+    let written = read.map_err(|wrong| mistakes.extend(wrong)).ok();
+    match written {
+        Some(written) if mistakes.is_empty() => Ok(written),
+        _ => {
+            let fields = mistakes
+                .into_iter()
+                .map(|it| FieldProblem { field: it.field, problem: it.problem })
+                .collect();
+            let detail = "see the errors; nothing was changed";
+            Err(Problem::new(Code::SettingsInvalid, detail).with_fields(fields).in_room(name))
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -53,31 +111,44 @@ struct Reason {
 }
 
 pub async fn pause(act: Act) -> Result<(StatusCode, Value), Problem> {
+    let reason = said_why(&act)?;
+    done(&act, Deed::Pause, Command::Hold { hold: Hold::Paused { reason }, by: act.actor() }).await
+}
+
+pub async fn drain(act: Act) -> Result<(StatusCode, Value), Problem> {
+    let reason = said_why(&act)?;
+    let command = Command::Hold { hold: Hold::Draining { reason }, by: act.actor() };
+    done(&act, Deed::Drain, command).await
+}
+
+fn said_why(act: &Act) -> Result<String, Problem> {
     let Reason { reason } = act.said()?;
     if reason.trim().is_empty() {
         return Err(bad_field("reason", "visitors are told why; say it in a sentence"));
     }
-    done(&act, Command::Hold { hold: Hold::Paused { reason }, by: act.actor() }).await
+    Ok(reason)
 }
 
 pub async fn maintenance(act: Act) -> Result<(StatusCode, Value), Problem> {
     let Reason { reason } = act.said()?;
-    done(&act, Command::Hold { hold: Hold::Maintenance { reason }, by: act.actor() }).await
+    let command = Command::Hold { hold: Hold::Maintenance { reason }, by: act.actor() };
+    done(&act, Deed::Maintenance, command).await
 }
 
 pub async fn resume(act: Act) -> Result<(StatusCode, Value), Problem> {
     act.said::<super::Nothing>()?;
-    done(&act, Command::Resume { by: act.actor() }).await
+    done(&act, Deed::Resume, Command::Resume { by: act.actor() }).await
 }
 
 pub async fn finish(act: Act) -> Result<(StatusCode, Value), Problem> {
     let Reason { reason } = act.said()?;
-    done(&act, Command::Finish { cause: FinishCause::SoldOut, reason, by: act.actor() }).await
+    let command = Command::Finish { cause: FinishCause::SoldOut, reason, by: act.actor() };
+    done(&act, Deed::Finish, command).await
 }
 
 pub async fn reopen(act: Act) -> Result<(StatusCode, Value), Problem> {
     act.said::<super::Nothing>()?;
-    done(&act, Command::Reopen { by: act.actor() }).await
+    done(&act, Deed::Reopen, Command::Reopen { by: act.actor() }).await
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -93,26 +164,29 @@ pub async fn admit(act: Act) -> Result<(StatusCode, Value), Problem> {
         .filter(|count| (1..=most).contains(count))
         .ok_or_else(|| bad_field("count", &format!("a number from 1 to {most}")))?;
     let room = act.room()?;
-    let admitted = admit_now(&room, count, act.actor()).await?;
+    let admitted = admit_now(&act.desk, &room, count, act.actor()).await?;
     Ok((StatusCode::OK, json!({ "asked": count, "admitted": admitted, "room": picture(&room) })))
 }
 
 /// Lets the next `count` in now. The earlier interfaces admit through here as well.
 pub async fn admit_now(
+    desk: &Desk,
     room: &RoomDesk,
     count: u64,
     by: waitroom_core::Actor,
 ) -> Result<u64, Problem> {
     let entropy = waitroom_store::Entropy::next_u128(&waitroom_store::OsEntropy).to_be_bytes();
-    let answer = room.send(Command::AdmitNow { count, entropy, by }).await?;
+    let who = by.0.clone();
+    let command = Command::AdmitNow { count, entropy, by };
+    let answer = desk.operate(room, &who, Deed::Admit, command).await?;
     let Reply::Admitted { count } = answer.reply else { return Err(internal("an admit")) };
     settle(room).await;
     Ok(count)
 }
 
-async fn done(act: &Act, command: Command) -> Result<(StatusCode, Value), Problem> {
-    let room = act.room()?;
-    room.send(command).await?;
+async fn done(act: &Act, deed: Deed<'_>, command: Command) -> Result<(StatusCode, Value), Problem> {
+    let room: Arc<RoomDesk> = act.room()?;
+    act.desk.operate(&room, &act.caller.id, deed, command).await?;
     settle(&room).await;
     Ok((StatusCode::OK, picture(&room)))
 }
@@ -120,36 +194,4 @@ async fn done(act: &Act, command: Command) -> Result<(StatusCode, Value), Proble
 /// An operator sees what was just done: the next board, not the last one.
 async fn settle(room: &RoomDesk) {
     room.board_since(room.handle().committed()).await;
-}
-
-/// A room for operators: settings as a document, and how it stands.
-pub fn picture(room: &RoomDesk) -> Value {
-    let board = room.handle().board_guard();
-    let state = board.state();
-    let (status, reason) = room_status(state);
-    let counts = state.counts();
-    let lanes: Vec<Value> = state
-        .lane_ids()
-        .map(|lane| {
-            let counts = state.lane_counts(lane);
-            json!({ "lane": lane.0, "waiting": counts.waiting, "joined": state.issued(lane) })
-        })
-        .collect();
-    json!({
-        "room": room.name().as_str(),
-        "status": status,
-        "reason": reason,
-        "version": board.version(),
-        "waiting": counts.waiting,
-        "admitted": counts.admitted,
-        "active": counts.active,
-        "completed": counts.completed,
-        "expired": counts.expired,
-        "left": counts.left,
-        "revoked": counts.revoked,
-        "slots_taken": state.slots_taken(),
-        "connected": room.hub.connected(),
-        "lanes": lanes,
-        "settings": state.settings().map(|settings| document::to_json(settings)),
-    })
 }

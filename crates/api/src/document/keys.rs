@@ -96,4 +96,5 @@ pub const KEYS: &[Key] = &[
     plain!(keep_user_id, value::flag, |it: &bool| json!(it)),
     nested!(allowed_origins, nested::read_texts, nested::write_texts),
     plain!(heartbeat_interval, value::span, value::span_json),
+    plain!(message, value::text, |it: &String| json!(it)),
 ];

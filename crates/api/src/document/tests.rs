@@ -2,6 +2,7 @@
 //! told at once with its field, and no input, however strange, does more than be refused.
 
 mod any;
+mod cloudflare;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -59,19 +59,20 @@ fn row(code: Code) -> (Grpc, Option<Number>) {
             (Grpc::PermissionDenied, None)
         }
         Code::ChallengeRequired => (Grpc::PermissionDenied, Some(NotAllowed)),
-        Code::NotFound | Code::BoardOff => (Grpc::NotFound, None),
+        Code::NotFound | Code::BoardOff | Code::ApiKeyUnknown => (Grpc::NotFound, None),
         Code::MethodNotAllowed | Code::UpgradeRequired => (Grpc::Unimplemented, None),
         Code::RoomUnknown => (Grpc::NotFound, Some(EventNotFound)),
         // A lost place is nobody's: as for one that never was, the way on is to join.
         Code::TicketUnknown | Code::PlaceLost => (Grpc::NotFound, Some(NotFound)),
         Code::TicketForgotten => (Grpc::NotFound, Some(Expired)),
+        Code::ApiKeyEnded | Code::LastOwner => (Grpc::FailedPrecondition, None),
         Code::ClaimTooLate => (Grpc::FailedPrecondition, Some(Expired)),
         Code::KeyReused | Code::RoomExists => (Grpc::AlreadyExists, Some(AlreadyExists)),
         Code::MovedElsewhere | Code::WrongStatus => (Grpc::FailedPrecondition, Some(InvalidStatus)),
         Code::NotOpenYet | Code::Paused | Code::DrawPending | Code::RoomEnded => {
             (Grpc::FailedPrecondition, Some(NotAllowed))
         }
-        Code::Maintenance => (Grpc::Unavailable, Some(NotAllowed)),
+        Code::Maintenance | Code::Draining => (Grpc::Unavailable, Some(NotAllowed)),
         Code::QueueFull => (Grpc::ResourceExhausted, Some(QueueFull)),
         Code::RateLimited | Code::BodyTooLarge => (Grpc::ResourceExhausted, None),
         Code::BodyTooSlow => (Grpc::DeadlineExceeded, None),
@@ -146,6 +147,7 @@ mod tests {
         ("origin_refused", "PermissionDenied", ""),
         ("not_found", "NotFound", ""),
         ("room_unknown", "NotFound", "WTR006"),
+        ("api_key_unknown", "NotFound", ""),
         ("ticket_unknown", "NotFound", "WTR001"),
         ("board_off", "NotFound", ""),
         ("method_not_allowed", "Unimplemented", ""),
@@ -156,6 +158,8 @@ mod tests {
         ("paused", "FailedPrecondition", "WTR009"),
         ("draw_pending", "FailedPrecondition", "WTR009"),
         ("room_exists", "AlreadyExists", "WTR003"),
+        ("api_key_ended", "FailedPrecondition", ""),
+        ("last_owner", "FailedPrecondition", ""),
         ("claim_too_late", "FailedPrecondition", "WTR002"),
         ("ticket_forgotten", "NotFound", "WTR002"),
         ("place_lost", "NotFound", "WTR001"),
@@ -169,6 +173,7 @@ mod tests {
         ("internal", "Internal", ""),
         ("queue_full", "ResourceExhausted", "WTR005"),
         ("maintenance", "Unavailable", "WTR009"),
+        ("draining", "Unavailable", "WTR009"),
         ("overloaded", "Unavailable", ""),
         ("unavailable", "Unavailable", ""),
         ("outcome_unknown", "Unavailable", ""),

@@ -188,8 +188,8 @@ async fn an_ended_session_is_over_for_good_and_the_reason_is_kept() {
     assert_eq!(gone["error"]["details"]["reason"], "admin_revoked");
     let audited = site.audited();
     assert_eq!(audited.len(), 1);
-    assert_eq!(audited[0].0, "operator session_ended");
-    assert_eq!(audited[0].1["reason"], "a robot");
+    assert_eq!(audited[0].0, "operator revoke");
+    assert_eq!(audited[0].1["after"]["reason"], "a robot");
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ enum Step {
     HandOver(u16),
     Move(u16, u8),
     Pause,
+    Drain,
     Maintain,
     Resume,
     Admit(u64),
@@ -56,6 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => some().prop_map(Step::HandOver),
         2 => (some(), 0u8..4).prop_map(|(who, lane)| Step::Move(who, lane)),
         1 => Just(Step::Pause),
+        1 => Just(Step::Drain),
         1 => Just(Step::Maintain),
         2 => Just(Step::Resume),
         2 => (0u64..4).prop_map(Step::Admit),
@@ -144,6 +146,7 @@ impl Crowd {
                 Command::Move { ticket: self.of(*who), to, by: by() }
             }
             Step::Pause => Command::Hold { hold: Hold::Paused { reason: "p".into() }, by: by() },
+            Step::Drain => Command::Hold { hold: Hold::Draining { reason: "d".into() }, by: by() },
             Step::Maintain => {
                 Command::Hold { hold: Hold::Maintenance { reason: "m".into() }, by: by() }
             }

@@ -92,9 +92,10 @@ fn session() -> impl Strategy<Value = Session> {
 }
 
 fn hold() -> impl Strategy<Value = Hold> {
-    (any::<bool>(), text()).prop_map(|(paused, reason)| match paused {
-        true => Hold::Paused { reason },
-        false => Hold::Maintenance { reason },
+    (0..3u8, text()).prop_map(|(kind, reason)| match kind {
+        0 => Hold::Paused { reason },
+        1 => Hold::Maintenance { reason },
+        _ => Hold::Draining { reason },
     })
 }
 
@@ -115,6 +116,7 @@ fn settings() -> impl Strategy<Value = Arc<Settings>> {
         Arc::new(Settings {
             title,
             target_url: target_url.clone(),
+            message: target_url.clone(),
             lanes: lanes.into_iter().map(|(name, weight)| LaneSettings { name, weight }).collect(),
             returning: o[0].map(|within| Returning { share: window, within: Millis(within) }),
             max_active: n[0],

@@ -1,4 +1,5 @@
-//! Pause and maintenance: nobody enters, every place is kept, the reason is told.
+//! Pause and maintenance: nobody enters, every place is kept, the reason is told. A drain: nobody
+//! new joins, and those in line are let in.
 
 use crate::script::check;
 
@@ -176,6 +177,52 @@ fn a_change_of_settings_during_a_pause_gives_nobody_more_time() {
         50s  set max_active=7     | configured
         61s  tick                 | no_show a2
         61s  claim a1             | repeat a1 until=101s
+    ",
+    );
+}
+
+#[test]
+fn a_draining_room_takes_nobody_new_and_lets_those_in_line_in() {
+    check(
+        "
+        room  rate=1/1s burst=1
+         1s  join a*3        | joined a1..a3
+         1s  drain enough    | draining enough
+         1s  join late       | refused draining enough
+         2s  tick            | admitted a1 claim_by=92s
+         2s  admit 1         | admitted_now asked=1 granted=1, admitted a2 claim_by=92s manual
+         3s  tick            | admitted a3 claim_by=93s
+         4s  drain enough    | done
+         4s  join late       | refused draining enough
+         5s  resume          | resumed
+         5s  join late       | joined late
+    ",
+    );
+}
+
+#[test]
+fn who_has_a_place_finds_it_also_while_the_room_drains() {
+    check(
+        "
+        room  rate=none
+         1s  join ana id=ann   | joined ana
+         2s  drain enough      | draining enough
+         2s  join ana id=ann   | repeat ana
+         2s  position ana      | ana=1
+    ",
+    );
+}
+
+#[test]
+fn from_a_pause_into_a_drain_there_is_no_burst() {
+    check(
+        "
+        room  rate=1/1s burst=50
+        10s  join a*9        | joined a1..a9
+        10s  pause jam       | paused jam
+        60s  drain enough    | draining enough
+        60s  tick            | nothing
+        61s  tick            | admitted a1 claim_by=151s
     ",
     );
 }

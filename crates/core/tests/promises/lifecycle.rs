@@ -67,6 +67,7 @@ const ROWS: &[Row] = &[
     row("move to its own lane", "+0s move ana lane=0 to=x"),
     row("pause", "+0s pause jam"),
     row("maintenance", "+0s maintenance till"),
+    row("drain", "+0s drain enough"),
     Row {
         name: "claim during maintenance for all",
         before: &["+0s set keep_inside=no", "+0s maintenance till"],
@@ -105,6 +106,7 @@ fn rows_of(command: &Command) -> &'static [&'static str] {
         Command::Move { .. } => &["move to another lane", "move to its own lane"],
         Command::Hold { hold: Hold::Paused { .. }, .. } => &["pause"],
         Command::Hold { hold: Hold::Maintenance { .. }, .. } => &["maintenance"],
+        Command::Hold { hold: Hold::Draining { .. }, .. } => &["drain"],
         Command::Resume { .. } => &["resume"],
         Command::AdmitNow { .. } => &["admit by hand"],
         Command::Finish { .. } => &["finish"],
@@ -510,6 +512,8 @@ pause
     none waiting admitted active completed expired left moved closed revoked forgotten | paused jam
 maintenance
     none waiting admitted active completed expired left moved closed revoked forgotten | maintenance till
+drain
+    none waiting admitted active completed expired left moved closed revoked forgotten | draining enough
 claim during maintenance for all
     none | refused place_lost
     waiting moved | refused wrong_status status=waiting

@@ -86,6 +86,7 @@ pub(super) fn may_pass(code: &str) -> bool {
             | "not_open_yet"
             | "queue_full"
             | "maintenance"
+            | "draining"
             | "overloaded"
             | "unavailable"
             | "outcome_unknown"

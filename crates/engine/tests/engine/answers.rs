@@ -79,7 +79,7 @@ async fn no_board_of_an_answers_version_or_a_newer_one_shows_a_larger_position()
         commands.extend(gone.map(Command::Leave));
         commands.extend((0..3).map(|_| join()));
         let answers = handle.send_many(commands).await.expect("the store takes it");
-        for Answer { reply, view, version } in answers {
+        for Answer { reply, view, version, .. } in answers {
             if let Reply::Joined { .. } = reply {
                 let position = view.and_then(|view| view.position).expect("they wait");
                 told.push((presented(&reply), version, position));

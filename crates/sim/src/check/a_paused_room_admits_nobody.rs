@@ -1,6 +1,6 @@
 //! Promise 9: a paused room admits nobody.
 //!
-//! Nor does one in maintenance, before its start, in its draw or after its end: whatever holds a
+//! Nor does one in maintenance (one that drains does), before its start, in its draw or after its end: whatever holds a
 //! room, it holds against every kind of admission, an operator's too. And a pause that was
 //! acknowledged is in the log: otherwise the operator believes in a pause that is none.
 
@@ -29,7 +29,9 @@ pub fn check(history: &History) -> Vec<Violation> {
             }
             What::SaleStarted | What::Drawn { .. } | What::Reopened { .. } => running = true,
             What::DoorsOpened | What::DrawClosed { .. } | What::SaleEnded { .. } => running = false,
-            What::Admitted { ticket, .. } if held.is_some() || !running => {
+            What::Admitted { ticket, .. }
+                if held.is_some_and(Hold::stops_admissions) || !running =>
+            {
                 let why = match held {
                     Some(hold) => format!("held: {:?}", hold.reason()),
                     None => "not running".into(),

@@ -196,6 +196,9 @@ impl Model {
         if let Some(Hold::Maintenance { reason }) = &self.hold {
             return Err(Refusal::Maintenance { reason: reason.clone() });
         }
+        if let Some(Hold::Draining { reason }) = &self.hold {
+            return Err(Refusal::Draining { reason: reason.clone() });
+        }
         if join.lane.0 as usize >= settings.lanes.len() {
             return Err(Refusal::UnknownLane { lane: join.lane });
         }

@@ -86,6 +86,10 @@ impl Model {
         self.ready()?;
         if self.hold.as_ref() != Some(hold) {
             let before = self.inside_is_shut_out();
+            let goes_on = matches!(hold, Hold::Draining { .. });
+            if goes_on && self.nobody_is_let_in() {
+                self.empty_bucket(at);
+            }
             self.hold = Some(hold.clone());
             if self.inside_is_shut_out() != before {
                 self.grant_grace(at);
@@ -99,14 +103,19 @@ impl Model {
         self.ready()?;
         if self.hold.is_some() {
             let before = self.inside_is_shut_out();
+            self.empty_bucket(at);
             self.hold = None;
             if before {
                 self.grant_grace(at);
             }
-            self.empty_bucket(at);
             self.happened(at);
         }
         Ok(Reply::Done)
+    }
+
+    /// An operator holds those in line back, not only those who come.
+    fn nobody_is_let_in(&self) -> bool {
+        matches!(self.hold, Some(Hold::Paused { .. } | Hold::Maintenance { .. }))
     }
 
     fn end_sale(&mut self, at: Timestamp, cause: FinishCause, reason: &str) {

@@ -133,6 +133,9 @@ impl Visitors {
                 Command::AdmitNow { count, entropy, by }
             }
             4..6 => Command::Hold { hold: Hold::Paused { reason: "a pause".into() }, by },
+            6 if rng.chance(0.5) => {
+                Command::Hold { hold: Hold::Draining { reason: "enough".into() }, by }
+            }
             6 => Command::Hold { hold: Hold::Maintenance { reason: "works".into() }, by },
             7..11 => Command::Resume { by },
             11..14 => match ticket {

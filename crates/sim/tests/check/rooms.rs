@@ -251,9 +251,10 @@ impl Crowd {
             }
             90 => {
                 let reason = "a moment".to_owned();
-                let hold = match self.dice.one_in(2) {
-                    true => Hold::Paused { reason },
-                    false => Hold::Maintenance { reason },
+                let hold = match self.dice.below(3) {
+                    0 => Hold::Paused { reason },
+                    1 => Hold::Draining { reason },
+                    _ => Hold::Maintenance { reason },
                 };
                 (0, Command::Hold { hold, by: by() })
             }

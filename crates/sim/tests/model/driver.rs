@@ -311,9 +311,10 @@ impl Driver {
 
     fn hold(&mut self, by: Actor) {
         let reason = self.rng.pick(&["a", "b"]).to_owned();
-        let hold = match self.rng.percent(60) {
-            true => Hold::Paused { reason },
-            false => Hold::Maintenance { reason },
+        let hold = match self.rng.below(10) {
+            0..5 => Hold::Paused { reason },
+            5..8 => Hold::Maintenance { reason },
+            _ => Hold::Draining { reason },
         };
         self.send(Command::Hold { hold, by });
     }

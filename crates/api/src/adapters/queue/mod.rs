@@ -257,7 +257,17 @@ fn told(status: StatusCode, answer: &impl Serialize) -> Response<Body> {
 
 #[cfg(test)]
 mod tests {
-    use super::fit;
+    use super::{PREFIX, ROUTES, fit};
+    use crate::adapters::OPERATOR_ROUTES;
+
+    #[test]
+    fn every_operator_route_has_its_role() {
+        for (method, path, _) in ROUTES.iter().filter(|(_, path, _)| path.starts_with("admin/")) {
+            let whole = format!("{PREFIX}{path}");
+            let known = OPERATOR_ROUTES.iter().any(|it| it.0 == *method && it.1 == whole);
+            assert!(known, "{method} {whole} has no role in OPERATOR_ROUTES");
+        }
+    }
 
     #[test]
     fn a_path_fits_a_pattern_part_by_part() {

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use waitroom_core::{Actor, Command, EndHow, Status, when};
+use waitroom_core::{Actor, Board, Command, EndHow, Hold, Status, when};
 use waitroom_store::RoomName;
 
 use super::refused::Refused;
 use super::rooms::{Fields, document, fresh};
 use super::{Call, Inside, sessions, told};
 use crate::adapters::{stands, today};
+use crate::admin::acting::Deed;
 use crate::body::Body;
 use crate::caller::{ApiCaller, Role};
-use crate::desk::RoomDesk;
+use crate::desk::{Desk, RoomDesk};
 use crate::problem::{Code, Problem};
 use crate::request::bad_field;
 
@@ -34,8 +35,9 @@ pub async fn make(call: &mut Call) -> Result<Response<Body>, Refused> {
     }
     let room = desk.open(&name, &caller.id).await?;
     let by = Actor::new(&caller.id);
-    room.send(Command::Configure { settings: Box::new(settings), by: by.clone() }).await?;
-    hold(&room, &fields, &by).await?;
+    let command = Command::Configure { settings: Box::new(settings), by: by.clone() };
+    desk.operate(&room, &caller.id, Deed::Configure, command).await?;
+    hold(&desk, &room, &fields, &by).await?;
     desk.earlier.follow(&desk, &room);
     let mut made = shown(&room).await;
     made["created_at"] = made["updated_at"].clone();
@@ -49,23 +51,26 @@ pub async fn change(call: &mut Call, room: &Arc<RoomDesk>) -> Result<Response<Bo
         return Err(bad_field("id", "a queue keeps its name").into());
     }
     let by = Actor::new(&caller.id);
-    let before = room.settings().map(|settings| (*settings).clone()).unwrap_or_else(fresh);
-    let settings = fields.over(before.clone())?;
-    if settings != before {
-        room.send(Command::Configure { settings: Box::new(settings), by: by.clone() }).await?;
-    }
-    hold(room, &fields, &by).await?;
+    let desk = &call.ask.desk;
+    let changed = |board: &Board| {
+        let before = board.state().settings().map(|it| (**it).clone()).unwrap_or_else(fresh);
+        let settings = Box::new(fields.over(before)?);
+        Ok(Command::Configure { settings, by: by.clone() })
+    };
+    desk.operate_on(room, &caller.id, Deed::Configure, changed).await?;
+    hold(desk, room, &fields, &by).await?;
     Ok(told(StatusCode::OK, &shown(room).await))
 }
 
 /// Pauses, closes for maintenance or resumes, if the fields say so.
-async fn hold(room: &RoomDesk, fields: &Fields, by: &Actor) -> Result<(), Problem> {
+async fn hold(desk: &Desk, room: &RoomDesk, fields: &Fields, by: &Actor) -> Result<(), Problem> {
     let Some(hold) = fields.hold() else { return Ok(()) };
-    let command = match hold {
-        Some(hold) => Command::Hold { hold, by: by.clone() },
-        None => Command::Resume { by: by.clone() },
+    let (deed, command) = match hold {
+        Some(hold @ Hold::Paused { .. }) => (Deed::Pause, Command::Hold { hold, by: by.clone() }),
+        Some(hold) => (Deed::Maintenance, Command::Hold { hold, by: by.clone() }),
+        None => (Deed::Resume, Command::Resume { by: by.clone() }),
     };
-    room.send(command).await.map(|_| ())
+    desk.operate(room, &by.0, deed, command).await.map(|_| ())
 }
 
 /// The queue as it is after what was just done.
@@ -120,14 +125,10 @@ pub async fn end_session(call: &mut Call, inside: &Inside) -> Result<Response<Bo
     }
     let by = Actor::new(&caller.id);
     let command = Command::End { ticket: inside.named, how: EndHow::Revoked, by };
-    let (sight, _) = room.act(inside.named, command).await?;
-    if let Some(reason) = &reason {
-        // The log says who ended it; why is the installation's to remember.
-        let detail = json!({ "session": sight.id, "reason": reason });
-        let installation = &call.ask.desk.installation;
-        installation.audit(&caller.id, Some(room.name()), "session_ended", detail).await?;
-    }
-    room.board_since(sight.version).await;
+    let deed = Deed::Revoke { ticket: inside.named, reason: reason.as_deref() };
+    let answer = call.ask.desk.operate(room, &caller.id, deed, command).await?;
+    let (board, _) = room.board_since(answer.version).await;
+    let sight = room.look(&board, &inside.named)?;
     let ended_at = sight.view.ended_at.unwrap_or_else(|| room.now());
     Ok(told(
         StatusCode::OK,

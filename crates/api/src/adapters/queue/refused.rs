@@ -96,7 +96,9 @@ fn in_their_words(code: Code) -> (u16, &'static str) {
         Code::RateLimited => (429, "RATE_LIMITED"),
         Code::QueueFull => (503, "QUEUE_FULL"),
         // Nobody can join now: this interface knows no schedule and no end of a sale.
-        Code::Maintenance | Code::NotOpenYet | Code::RoomEnded => (503, "MAINTENANCE_MODE"),
+        Code::Maintenance | Code::Draining | Code::NotOpenYet | Code::RoomEnded => {
+            (503, "MAINTENANCE_MODE")
+        }
         Code::SettingsInvalid => (400, "INVALID_REQUEST"),
         code => match code.status() {
             401 => (401, "UNAUTHORIZED"),

@@ -35,6 +35,7 @@ pub fn settings() -> impl Strategy<Value = Settings> {
             };
             Settings {
                 title: texts.0,
+                message: texts.1.clone(),
                 target_url: texts.1,
                 lanes: texts.2.into_iter().enumerate().map(lane).collect(),
                 returning: share

@@ -108,7 +108,9 @@ impl Witness {
                 self.waiting -= 1;
                 self.begins(at, *to, identity);
             }
-            What::Held { hold, .. } => self.hold = Some(hold.clone()),
+            What::Held { hold, .. } => {
+                self.hold = Some(hold.clone()).filter(waitroom_core::Hold::stops_admissions);
+            }
             What::Resumed { .. } => self.hold = None,
             What::AdmittedNow { asked, granted, .. } => assert!(granted <= asked, "{event:?}"),
             What::DoorsOpened | What::DrawCommitted { .. } | What::ForgotKeys(_) => {}

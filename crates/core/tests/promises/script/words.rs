@@ -189,6 +189,7 @@ fn hold_words(hold: &Hold) -> String {
     match hold {
         Hold::Paused { reason } => format!("paused {reason}"),
         Hold::Maintenance { reason } => format!("maintenance {reason}"),
+        Hold::Draining { reason } => format!("draining {reason}"),
     }
 }
 
@@ -212,6 +213,7 @@ fn refusal_words(refusal: &Refusal) -> String {
         Refusal::DrawPending => "draw_pending".into(),
         Refusal::Paused { reason } => format!("paused {reason}"),
         Refusal::Maintenance { reason } => format!("maintenance {reason}"),
+        Refusal::Draining { reason } => format!("draining {reason}"),
         Refusal::Finished { reason } => format!("finished {reason}").trim_end().into(),
         Refusal::Full { max_waiting } => format!("full max_waiting={max_waiting}"),
         Refusal::UnknownLane { lane } => format!("unknown_lane lane={lane}"),

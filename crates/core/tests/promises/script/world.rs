@@ -126,6 +126,10 @@ impl World {
                 let hold = Hold::Maintenance { reason: args.join(" ") };
                 self.ask(&Command::Hold { hold, by: by() })
             }
+            "drain" => {
+                let hold = Hold::Draining { reason: args.join(" ") };
+                self.ask(&Command::Hold { hold, by: by() })
+            }
             "resume" => self.ask(&Command::Resume { by: by() }),
             "admit" => {
                 let count = first.parse().expect("admit takes a count");

@@ -11,7 +11,9 @@ pub(super) struct Doors {
 impl Doors {
     pub fn take(&mut self, what: &What) {
         match what {
-            What::Held { hold, .. } => self.held = Some(hold.reason().to_owned()),
+            What::Held { hold, .. } => {
+                self.held = hold.stops_admissions().then(|| hold.reason().to_owned());
+            }
             What::Resumed { .. } => self.held = None,
             What::SaleStarted | What::Drawn { .. } | What::Reopened { .. } => self.running = true,
             What::DoorsOpened | What::DrawClosed { .. } | What::SaleEnded { .. } => {

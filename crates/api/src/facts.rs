@@ -124,6 +124,7 @@ fn words(what: &What) -> (&'static str, Facts) {
             let name = match hold {
                 Hold::Paused { .. } => "paused",
                 Hold::Maintenance { .. } => "maintenance",
+                Hold::Draining { .. } => "draining",
             };
             (name, vec![("reason", hold.reason().into()), ("by", by.0.as_ref().into())])
         }
