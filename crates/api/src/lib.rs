@@ -18,6 +18,7 @@ pub mod grpc;
 pub mod limits;
 pub mod live;
 pub mod openapi;
+pub mod openapi_page;
 pub mod problem;
 pub mod public;
 pub mod visitor;

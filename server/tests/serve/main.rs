@@ -4,9 +4,12 @@
 
 mod browser;
 mod curl;
+mod docs_page;
 mod drain;
 mod instance;
 mod problems;
 mod schemathesis;
 mod secrets;
+mod site;
 mod visitor;
+mod web_client;

@@ -39,6 +39,17 @@ const NEEDS: &[Need] = &[
         package: "python3-venv",
         because: "foreign gRPC and OpenAPI clients, in virtual environments of their own",
     },
+    Need { program: "node", package: "nodejs", because: "the example in JavaScript" },
+    Need { program: "npm", package: "npm", because: "the libraries of that example" },
+    Need { program: "go", package: "golang-go", because: "the example in Go" },
+    Need { program: "java", package: "default-jdk-headless", because: "the example in Java" },
+    Need { program: "mvn", package: "maven", because: "the libraries of that example" },
+    Need { program: "php", package: "php-cli", because: "the example in PHP" },
+    Need {
+        program: "/usr/lib/nginx/modules/ngx_http_js_module.so",
+        package: "libnginx-mod-http-js",
+        because: "the example for nginx is a module in its JavaScript",
+    },
     Need {
         program: "git",
         package: "git",

@@ -19,7 +19,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use serde_json::Value;
@@ -152,6 +152,11 @@ impl Service<Request<Incoming>> for Admin {
         let path = head.uri.path();
         if let "/health/live" | "/health/ready" = path {
             return Answering::Now(json(StatusCode::OK, b"{\"status\":\"ok\"}".to_vec())).into();
+        }
+        if path == "/docs" {
+            let get = head.method == Method::GET || head.method == Method::HEAD;
+            let answer = if get { crate::openapi_page::answer() } else { wrong_method("GET") };
+            return answer.into();
         }
         let mut fits = ROUTES.iter().filter_map(|it| Some((it, fit(it.path, path)?))).peekable();
         if fits.peek().is_none() {
