@@ -2,6 +2,7 @@
 
 use crate::clock::Reading;
 use crate::error::Unanswered;
+use crate::figures::Figures;
 use crate::liveness::Liveness;
 use crate::waits::Outlook;
 use arc_swap::ArcSwap;
@@ -11,6 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use waitroom_core::estimate::Doors;
 use waitroom_core::{Actor, Board, Command, Reply, Room, Timestamp, View};
 use waitroom_store::{Clock, RoomName};
+use waitroom_watch::span;
 
 /// A reply, and the version of the room in which it is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub struct RoomHandle {
 pub(crate) struct Request {
     pub(crate) commands: Commands,
     pub(crate) answer: oneshot::Sender<Result<Answers, Unanswered>>,
+    /// The span of the request that waits for this, if it is followed.
+    pub(crate) followed: Option<span::Context>,
 }
 
 #[derive(Debug)]
@@ -72,6 +76,7 @@ pub(crate) struct Shared {
     pub(crate) board: ArcSwap<Board>,
     pub(crate) liveness: ArcSwap<Liveness>,
     pub(crate) outlook: ArcSwap<Outlook>,
+    pub(crate) figures: Figures,
     pub(crate) published: Notify,
     /// The newest version that some reader is waiting for.
     pub(crate) wanted: AtomicU64,
@@ -101,6 +106,7 @@ impl Shared {
             board: ArcSwap::from_pointee(Board::new(empty.state().clone(), 0, Timestamp(0))),
             liveness: ArcSwap::from_pointee(Liveness::open(empty.state(), Timestamp(0))),
             outlook: ArcSwap::from_pointee(Outlook::unknown(Doors::NotStarted)),
+            figures: Figures::default(),
             published: Notify::new(),
             wanted: AtomicU64::new(0),
             committed: AtomicU64::new(0),
@@ -150,15 +156,61 @@ impl RoomHandle {
     }
 
     async fn request(&self, commands: Commands) -> Result<Answers, Unanswered> {
+        let mut step = span::step("room command");
+        if let Some(step) = &mut step {
+            step.note("waitroom.room", self.name().as_str());
+            step.note("waitroom.command", commands.word());
+        }
+        let followed = step.as_ref().map(span::Open::context);
+        let answered = self.ask(commands, followed).await;
+        if let Err(unanswered) = &answered {
+            self.shared.figures.missed(unanswered);
+        }
+        if let Some(mut step) = step {
+            if answered.is_err() {
+                step.fail();
+            }
+            step.end();
+        }
+        answered
+    }
+
+    async fn ask(
+        &self,
+        commands: Commands,
+        followed: Option<span::Context>,
+    ) -> Result<Answers, Unanswered> {
         let (answer, answered) = oneshot::channel();
-        self.inbox.try_send(Request { commands, answer }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Unanswered::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => Unanswered::Stopping,
-        })?;
+        self.inbox.try_send(Request { commands, answer, followed }).map_err(
+            |error| match error {
+                mpsc::error::TrySendError::Full(_) => Unanswered::Overloaded,
+                mpsc::error::TrySendError::Closed(_) => Unanswered::Stopping,
+            },
+        )?;
         // Dropped without an answer: the task broke over this round or went down with the runtime,
         // and nobody can promise that nothing was done.
         let why = || "the room's task ended before it answered".to_owned();
         answered.await.unwrap_or_else(|_| Err(Unanswered::OutcomeUnknown { why: why() }))
+    }
+
+    /// What the room counts of itself.
+    pub fn figures(&self) -> &Figures {
+        &self.shared.figures
+    }
+
+    /// Requests that wait for the writer now.
+    pub fn queued(&self) -> u64 {
+        (self.inbox.max_capacity() - self.inbox.capacity()) as u64
+    }
+
+    /// How long readers have been shown an older picture than there is; zero when they see the
+    /// newest. An idle room's board may be old, but nothing is newer.
+    pub fn behind(&self) -> waitroom_core::Millis {
+        let board = self.board_guard();
+        if board.version() >= self.committed() {
+            return waitroom_core::Millis(0);
+        }
+        self.now().since(board.published_at())
     }
 
     /// The newest published picture of the room, to keep for a while.
@@ -237,5 +289,35 @@ impl RoomHandle {
     /// draw of a room that has closed for it can be made.
     pub async fn reveal_draw(&self, beacon: Beacon) -> Result<(), Unanswered> {
         self.request(Commands::Reveal(beacon)).await.map(|_| ())
+    }
+}
+
+impl Commands {
+    fn word(&self) -> &'static str {
+        match self {
+            Commands::One(command) => word(command),
+            Commands::Many(_) => "many",
+            Commands::Reveal(_) => "reveal",
+        }
+    }
+}
+
+fn word(command: &Command) -> &'static str {
+    match command {
+        Command::Join(_) => "join",
+        Command::Claim(_) => "claim",
+        Command::Leave(_) => "leave",
+        Command::Renew(_) => "renew",
+        Command::HandOver(_) => "hand_over",
+        Command::End { .. } => "end",
+        Command::Move { .. } => "move",
+        Command::Lapse { .. } => "lapse",
+        Command::Configure { .. } => "configure",
+        Command::Hold { .. } => "hold",
+        Command::Resume { .. } => "resume",
+        Command::AdmitNow { .. } => "admit",
+        Command::Finish { .. } => "finish",
+        Command::Reopen { .. } => "reopen",
+        _ => "other",
     }
 }
