@@ -28,6 +28,7 @@ mod resume;
 mod room;
 mod rooms;
 mod serve;
+mod telemetry;
 mod verify;
 
 use std::process::ExitCode;

@@ -40,6 +40,16 @@ const NEEDS: &[Need] = &[
         because: "foreign gRPC and OpenAPI clients, in virtual environments of their own",
     },
     Need {
+        program: "promtool",
+        package: "prometheus",
+        because: "scrapes the server and judges the alert rules, for the tests of the server",
+    },
+    Need {
+        program: "tmux",
+        package: "tmux",
+        because: "a terminal to look at `waitroom top` in, for the tests of the server",
+    },
+    Need {
         program: "git",
         package: "git",
         because: "results carry their commit, and tidy looks at tracked files",
