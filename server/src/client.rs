@@ -113,7 +113,25 @@ impl Client {
         self.call(Method::POST, path, Some(body))
     }
 
+    /// What is no JSON: the page of figures.
+    pub fn text(&self, path: &str) -> Result<String, Refused> {
+        let (status, body) = self.ask(Method::GET, path, None)?;
+        String::from_utf8(body.to_vec()).map_err(|_| not_ours(status))
+    }
+
     fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, Refused> {
+        let (status, body) = self.ask(method, path, body)?;
+        let body = if body.is_empty() { Value::Null } else { parsed(&body)? };
+        Ok(Answer { status, body })
+    }
+
+    /// One call; an answer that is none becomes what was refused.
+    fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Bytes), Refused> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| {
             Refused::Failure(Failure::new(Exit::Io, format!("cannot start: {error}")))
@@ -130,8 +148,7 @@ impl Client {
             answered.unwrap_or_else(|_| Err(unanswered("it took longer than 30 s")))
         })?;
         if status.is_success() {
-            let body = if body.is_empty() { Value::Null } else { parsed(&body)? };
-            return Ok(Answer { status, body });
+            return Ok((status, body));
         }
         match Problem::parse(status, &body) {
             Some(problem) => Err(Refused::Problem(problem)),

@@ -29,6 +29,7 @@ mod room;
 mod rooms;
 mod serve;
 mod telemetry;
+mod top;
 mod verify;
 
 use std::process::ExitCode;
@@ -71,6 +72,7 @@ enum Command {
     Admit(admit::Admit),
     Pause(pause::Pause),
     Resume(resume::Resume),
+    Top(top::Top),
     Completions(completions::Completions),
 }
 
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Admit(it) => finish(it.to.json, |out| it.run(out)),
         Command::Pause(it) => finish(it.to.json, |out| it.run(out)),
         Command::Resume(it) => finish(it.to.json, |out| it.run(out)),
+        Command::Top(it) => finish(it.to.json, |out| it.run(out)),
         Command::Completions(it) => it.run(Cli::command()),
     }
 }
