@@ -58,7 +58,12 @@ impl Check {
 
 /// What an operator looks at before the doors open.
 fn facts(config: &Config) -> Vec<(&'static str, String)> {
-    let Config { server, limits, tls, trust, pass, store, log, rooms, master_key } = config;
+    let Config { server, limits, tls, trust, pass, store, log, rooms, master_key, .. } = config;
+    let metrics = if config.metrics.open { "without a key" } else { "with a key" };
+    let traces = match &config.telemetry.otlp {
+        Some(_) => format!("{} % of requests", config.telemetry.sample * 100.0),
+        None => "off".to_owned(),
+    };
     let or_none = |words: Vec<String>| match &words[..] {
         [] => "none".to_owned(),
         words => words.join(", "),
@@ -87,7 +92,7 @@ fn facts(config: &Config) -> Vec<(&'static str, String)> {
         ("pass", pass.algorithm.to_string()),
         ("data", server.data.display().to_string()),
         ("store", format!("{}, {}; master key {key}", store.kind, store.durability)),
-        ("log", format!("{}, {}", log.level, log.format)),
+        ("log", format!("{}, {}; metrics {metrics}; traces {traces}", log.level, log.format)),
         ("rooms", or_none(rooms.keys().map(ToString::to_string).collect())),
     ]
 }

@@ -71,6 +71,11 @@ impl Failure {
         self.said.is_empty()
     }
 
+    /// What went wrong, in one sentence.
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
     pub fn exit(&self) -> Exit {
         self.exit
     }

@@ -31,7 +31,9 @@ mod room;
 mod rooms;
 mod serve;
 mod subcommands;
+mod telemetry;
 mod ticket;
+mod top;
 mod verify;
 
 use std::process::ExitCode;
@@ -77,6 +79,7 @@ enum Command {
     Ticket(ticket::Ticket),
     Key(key::Key),
     Audit(audit::Audit),
+    Top(top::Top),
     Completions(completions::Completions),
 }
 
@@ -112,6 +115,7 @@ fn main() -> ExitCode {
         Command::Ticket(it) => finish(it.json(), |out| it.run(out)),
         Command::Key(it) => finish(it.json(), |out| it.run(out)),
         Command::Audit(it) => finish(it.json(), |out| it.run(out)),
+        Command::Top(it) => finish(it.to.json, |out| it.run(out)),
         Command::Completions(it) => it.run(Cli::command()),
     }
 }

@@ -32,6 +32,7 @@ use crate::answer::Sight;
 use crate::caller::ApiCaller;
 use crate::limits::{Limits, Meter, Route, Standing, TooMany};
 use crate::live::Hub;
+use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
 use crate::pulse::Pulse;
 use crate::told::{Newest, Told};
@@ -93,6 +94,8 @@ pub struct Desk {
     pub signatures: Signatures,
     pub manners: Manners,
     pub meter: Meter,
+    /// What requests have counted here.
+    pub metrics: Metrics,
     told: Arc<Told>,
     pub clock: Arc<dyn Clock>,
     /// What the earlier interfaces keep to themselves.
@@ -147,6 +150,7 @@ impl Desk {
             signatures,
             meter: Meter::new(manners.limits.callers_max),
             manners,
+            metrics: Metrics::default(),
             told: Arc::default(),
             clock,
             earlier: Memory::default(),
@@ -215,6 +219,7 @@ impl Desk {
         match self.meter.count(route, who, limit, self.clock.now_ms()) {
             Ok(standing) => Ok(Some(standing)),
             Err(TooMany { retry_after_ms }) => {
+                self.metrics.limited(route);
                 let seconds = limit.per_ms.div_ceil(1_000);
                 let detail = format!("at most {} requests in {seconds} s", limit.count);
                 Err(Problem::new(Code::RateLimited, detail).retry_after(retry_after_ms))
@@ -224,6 +229,7 @@ impl Desk {
 
     /// The pass of a session: a function of its times, so a repeat signs the same claims.
     pub fn pass(&self, room: &RoomDesk, id: TicketId, session: &Session) -> String {
+        self.metrics.passes.one();
         self.signatures.passes.sign(&PassClaims::of(id, room.name().as_str(), session))
     }
 }

@@ -249,6 +249,8 @@ impl Problem {
 
     pub fn into_response(self) -> Response<Body> {
         let mut response = Response::new(Body::full(Bytes::from(self.document())));
+        // Not sent: whoever counts answers finds it here.
+        response.extensions_mut().insert(self.code);
         *response.status_mut() =
             StatusCode::from_u16(self.code.status()).expect("the table holds HTTP statuses");
         let headers = response.headers_mut();

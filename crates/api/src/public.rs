@@ -18,6 +18,8 @@ use waitroom_listen::{Nets, Peer, client_address};
 use crate::adapters;
 use crate::body::Body;
 use crate::desk::{Desk, Pending};
+use crate::health;
+use crate::metrics::{Door, Timed, Watched};
 use crate::visitor::{self, Answering, Ask, wrong_method};
 
 /// Answers the requests of one connection.
@@ -69,12 +71,16 @@ impl From<Answering> for Answer {
 impl Service<Request<Incoming>> for Public {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Answer;
+    type Future = Timed;
 
-    fn call(&self, request: Request<Incoming>) -> Answer {
+    fn call(&self, request: Request<Incoming>) -> Timed {
         let (head, body) = request.into_parts();
         let client = client_address(self.peer, &head.headers, &self.trusted);
-        route(Ask { desk: self.desk.clone(), client, head, body: Some(body) }).into()
+        let (method, uri) = (head.method.as_str(), &head.uri);
+        let watched = Watched::begin(Door::Public, method, uri.path(), uri.query(), &head.headers);
+        let ask = Ask { desk: self.desk.clone(), client, head, body: Some(body) };
+        let answering = watched.during(|| route(ask));
+        Timed::of(watched, &self.desk, answering)
     }
 }
 
@@ -95,8 +101,8 @@ fn route(ask: Ask) -> Answering {
         }
         "/openapi.json" => openapi(),
         "/.well-known/jwks.json" => jwks(&ask.desk),
-        "/health/live" => plain("ok"),
-        "/health/ready" => ready_to_serve(&ask.desk),
+        "/health/live" => health::live(),
+        "/health/ready" => health::ready(&ask.desk, health::Reader::Anybody),
         _ => adapters::route(ask),
     }
 }
@@ -122,21 +128,4 @@ fn openapi() -> Answering {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     Answering::Now(response)
-}
-
-fn plain(text: &'static str) -> Answering {
-    let mut response = Response::new(Body::full(Bytes::from_static(text.as_bytes())));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Answering::Now(response)
-}
-
-/// Ready means that a balancer may send visitors: not while the instance drains.
-fn ready_to_serve(desk: &Desk) -> Answering {
-    if *desk.draining.borrow() {
-        let detail = "this instance drains; send visitors elsewhere";
-        return crate::Problem::new(crate::Code::Stopping, detail).into();
-    }
-    plain("ready")
 }

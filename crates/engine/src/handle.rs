@@ -2,6 +2,7 @@
 
 use crate::clock::Reading;
 use crate::error::Unanswered;
+use crate::figures::Figures;
 use crate::liveness::Liveness;
 use crate::waits::Outlook;
 use arc_swap::ArcSwap;
@@ -11,6 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use waitroom_core::estimate::Doors;
 use waitroom_core::{Actor, Board, Command, Reply, Room, Timestamp, View};
 use waitroom_store::{Clock, RoomName};
+use waitroom_watch::span;
 
 /// A reply, and the version of the room in which it is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct RoomHandle {
 pub(crate) struct Request {
     pub(crate) commands: Commands,
     pub(crate) answer: oneshot::Sender<Result<Answers, Unanswered>>,
+    /// The span of the request that waits for this, if it is followed.
+    pub(crate) followed: Option<span::Context>,
 }
 
 #[derive(Debug)]
@@ -69,7 +73,40 @@ pub(crate) enum Answers {
     Many(Vec<Answer>),
 }
 
-type Waiting = oneshot::Receiver<Result<Answers, Unanswered>>;
+/// What waits for an answer.
+#[derive(Debug)]
+struct Waiting {
+    answered: oneshot::Receiver<Result<Answers, Unanswered>>,
+    shared: Arc<Shared>,
+    /// The wait as a span, if the request is followed.
+    step: Option<span::Open>,
+}
+
+impl Waiting {
+    async fn answers(mut self) -> Result<Answers, Unanswered> {
+        // Dropped without an answer: the task broke over this round or went down with the
+        // runtime, and nobody can promise that nothing was done.
+        let why = || "the room's task ended before it answered".to_owned();
+        let answered = (&mut self.answered).await;
+        match answered.unwrap_or_else(|_| Err(Unanswered::OutcomeUnknown { why: why() })) {
+            Ok(answers) => {
+                self.step.map(span::Open::end);
+                Ok(answers)
+            }
+            Err(unanswered) => Err(self.over(unanswered)),
+        }
+    }
+
+    /// There will be no answer.
+    fn over(self, unanswered: Unanswered) -> Unanswered {
+        self.shared.figures.missed(&unanswered);
+        if let Some(mut step) = self.step {
+            step.fail();
+            step.end();
+        }
+        unanswered
+    }
+}
 
 /// A command on its way through the writer and to the disk. Whoever drops it gives up waiting; the
 /// command is done all the same.
@@ -79,18 +116,11 @@ pub struct Submitted(Waiting);
 impl Submitted {
     /// Waits until the effect is durable.
     pub async fn answered(self) -> Result<Answer, Unanswered> {
-        match answers(self.0).await? {
+        match self.0.answers().await? {
             Answers::One(answer) => Ok(answer),
             Answers::Many(_) => unreachable!("one command has one answer"),
         }
     }
-}
-
-async fn answers(waiting: Waiting) -> Result<Answers, Unanswered> {
-    // Dropped without an answer: the task broke over this round or went down with the runtime,
-    // and nobody can promise that nothing was done.
-    let why = || "the room's task ended before it answered".to_owned();
-    waiting.await.unwrap_or_else(|_| Err(Unanswered::OutcomeUnknown { why: why() }))
 }
 
 pub(crate) struct Shared {
@@ -98,6 +128,7 @@ pub(crate) struct Shared {
     pub(crate) board: ArcSwap<Board>,
     pub(crate) liveness: ArcSwap<Liveness>,
     pub(crate) outlook: ArcSwap<Outlook>,
+    pub(crate) figures: Figures,
     pub(crate) published: Notify,
     /// The newest version that some reader is waiting for.
     pub(crate) wanted: AtomicU64,
@@ -127,6 +158,7 @@ impl Shared {
             board: ArcSwap::from_pointee(Board::new(empty.state().clone(), 0, Timestamp(0))),
             liveness: ArcSwap::from_pointee(Liveness::open(empty.state(), Timestamp(0))),
             outlook: ArcSwap::from_pointee(Outlook::unknown(Doors::NotStarted)),
+            figures: Figures::default(),
             published: Notify::new(),
             wanted: AtomicU64::new(0),
             committed: AtomicU64::new(0),
@@ -179,16 +211,46 @@ impl RoomHandle {
     }
 
     async fn request(&self, commands: Commands) -> Result<Answers, Unanswered> {
-        answers(self.put_in(commands)?).await
+        self.put_in(commands)?.answers().await
     }
 
     fn put_in(&self, commands: Commands) -> Result<Waiting, Unanswered> {
+        let mut step = span::step("room command");
+        if let Some(step) = &mut step {
+            step.note("waitroom.room", self.name().as_str());
+            step.note("waitroom.command", commands.word());
+        }
+        let followed = step.as_ref().map(span::Open::context);
         let (answer, answered) = oneshot::channel();
-        self.inbox.try_send(Request { commands, answer }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Unanswered::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => Unanswered::Stopping,
-        })?;
-        Ok(answered)
+        let sent = self.inbox.try_send(Request { commands, answer, followed });
+        let waiting = Waiting { answered, shared: self.shared.clone(), step };
+        match sent {
+            Ok(()) => Ok(waiting),
+            Err(error) => Err(waiting.over(match error {
+                mpsc::error::TrySendError::Full(_) => Unanswered::Overloaded,
+                mpsc::error::TrySendError::Closed(_) => Unanswered::Stopping,
+            })),
+        }
+    }
+
+    /// What the room counts of itself.
+    pub fn figures(&self) -> &Figures {
+        &self.shared.figures
+    }
+
+    /// Requests that wait for the writer now.
+    pub fn queued(&self) -> u64 {
+        (self.inbox.max_capacity() - self.inbox.capacity()) as u64
+    }
+
+    /// How long readers have been shown an older picture than there is; zero when they see the
+    /// newest. An idle room's board may be old, but nothing is newer.
+    pub fn behind(&self) -> waitroom_core::Millis {
+        let board = self.board_guard();
+        if board.version() >= self.committed() {
+            return waitroom_core::Millis(0);
+        }
+        self.now().since(board.published_at())
     }
 
     /// The newest published picture of the room, to keep for a while.
@@ -272,5 +334,35 @@ impl RoomHandle {
     /// draw of a room that has closed for it can be made.
     pub async fn reveal_draw(&self, beacon: Beacon) -> Result<(), Unanswered> {
         self.request(Commands::Reveal(beacon)).await.map(|_| ())
+    }
+}
+
+impl Commands {
+    fn word(&self) -> &'static str {
+        match self {
+            Commands::One(command) => word(command),
+            Commands::Many(_) => "many",
+            Commands::Reveal(_) => "reveal",
+        }
+    }
+}
+
+fn word(command: &Command) -> &'static str {
+    match command {
+        Command::Join(_) => "join",
+        Command::Claim(_) => "claim",
+        Command::Leave(_) => "leave",
+        Command::Renew(_) => "renew",
+        Command::HandOver(_) => "hand_over",
+        Command::End { .. } => "end",
+        Command::Move { .. } => "move",
+        Command::Lapse { .. } => "lapse",
+        Command::Configure { .. } => "configure",
+        Command::Hold { .. } => "hold",
+        Command::Resume { .. } => "resume",
+        Command::AdmitNow { .. } => "admit",
+        Command::Finish { .. } => "finish",
+        Command::Reopen { .. } => "reopen",
+        _ => "other",
     }
 }

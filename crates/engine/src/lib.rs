@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod draw_keeper;
+pub mod figures;
 pub mod liveness;
 pub mod recover;
 pub mod writer;
@@ -22,4 +23,4 @@ pub use config::{Config, Vault};
 pub use engine::{Engine, sweep};
 pub use error::{OpenError, Unanswered};
 pub use handle::{Answer, Beacon, BoardGuard, COMMANDS_MAX, OutlookGuard, RoomHandle, Submitted};
-pub use waits::Outlook;
+pub use waits::{Judged, Onlooker, Outlook};

@@ -9,6 +9,7 @@ use crate::clock::RoomClock;
 use crate::config::{Config, FOREVER};
 use crate::draw_keeper::DrawKeeper;
 use crate::error::{OpenError, Unanswered};
+use crate::figures::Tally;
 use crate::handle::{Answer, Answers, Commands, Request, Shared};
 use crate::recover::recover;
 use crate::waits::Outlook;
@@ -24,6 +25,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use waitroom_core::{Board, Command, Epoch, Phase, PreparedDraw, Reply, State, Timestamp, View};
 use waitroom_store::{AppendError, Appended, Batch, Chain, Head, Lease, LeaseName, Seams, Store};
+use waitroom_watch::span;
 
 pub(crate) struct Task<S: Store> {
     pub(crate) store: Arc<S>,
@@ -46,6 +48,9 @@ type Append = Pin<Box<dyn Future<Output = Result<Appended, AppendError>> + Send>
 /// A round on its way to the disk, with all that waits for it.
 struct InFlight {
     append: Append,
+    since: std::time::Instant,
+    events: u32,
+    tally: Tally,
     head: u64,
     closes_draw: bool,
     held: Vec<Held>,
@@ -58,6 +63,7 @@ struct InFlight {
 struct Held {
     replies: HeldReplies,
     to: oneshot::Sender<Result<Answers, Unanswered>>,
+    followed: Option<span::Context>,
 }
 
 enum HeldReplies {
@@ -143,11 +149,23 @@ impl<S: Store> Task<S> {
                         let _ = opened.send(Ok(()));
                     }
                     retry = Duration::from_millis(50);
+                    self.shared.figures.opened();
+                    tracing::info!(
+                        room = %self.shared.name,
+                        version = tip.head.0,
+                        epoch = lease.epoch,
+                        "room opened"
+                    );
                     let mut tenure = Tenure::new(&mut self, lease, writer, clock, draws, tip);
                     let ended = caught(pin!(tenure.run())).await;
                     match ended.unwrap_or_else(|why| tenure.broke(why)) {
-                        Ended::Stopped => return,
+                        Ended::Stopped => {
+                            self.shared.figures.lost("the instance stops");
+                            return;
+                        }
                         Ended::Fenced(epoch) => {
+                            tracing::warn!(room = %self.shared.name, epoch, "room has a new owner");
+                            self.shared.figures.lost("another instance owns the room");
                             self.refuse_all(|| Unanswered::NotOwner { epoch });
                             return;
                         }
@@ -162,6 +180,7 @@ impl<S: Store> Task<S> {
                     error.to_string()
                 }
             };
+            self.tell_of_loss(&failed);
             // Who waits in the queue learns at once that nothing was done.
             self.refuse_all(|| Unanswered::Unavailable { why: failed.clone() });
             tokio::select! {
@@ -201,6 +220,18 @@ impl<S: Store> Task<S> {
         }
         self.shared.publish(Board::new(writer.state().clone(), tip.head.0, now));
         Ok((lease, writer, clock, draws, tip))
+    }
+
+    /// Who reads the log at night must see what visitors meet, once for each loss and not for each
+    /// try to mend it; `room opened` ends it.
+    fn tell_of_loss(&self, why: &str) {
+        let figures = &self.shared.figures;
+        if figures.trouble().is_none() {
+            figures.failures.one();
+            let room = &self.shared.name;
+            tracing::error!(%room, why, "room lost the store; nobody joins or is admitted until it is open again");
+        }
+        figures.lost(why);
     }
 
     fn refuse_all(&mut self, why: impl Fn() -> Unanswered) {
@@ -358,7 +389,7 @@ impl<'a, S: Store> Tenure<'a, S> {
                     HeldReplies::One(Viewed { reply: Reply::Done, view: None, changed: false })
                 }
             };
-            held.push(Held { replies, to: request.answer });
+            held.push(Held { replies, to: request.answer, followed: request.followed });
         }
         let entropy = self.task.seams.entropy.clone();
         self.behind = self.writer.tick(now, || entropy.next_u128().to_be_bytes());
@@ -369,6 +400,9 @@ impl<'a, S: Store> Tenure<'a, S> {
                     Box::pin(append(&*self.task.store, &self.task.shared, &self.lease, &round));
                 self.in_flight.push_back(InFlight {
                     append,
+                    since: std::time::Instant::now(),
+                    events: round.events,
+                    tally: round.tally,
                     head: round.head,
                     closes_draw: round.closes_draw,
                     held,
@@ -434,6 +468,7 @@ impl<'a, S: Store> Tenure<'a, S> {
             Err(error) => return Err(self.fail(round, error)),
         };
         debug_assert_eq!(tip.head.0, round.head, "the store counts events as we do");
+        self.count(&round);
         self.committed = tip.head.0;
         // Before anybody hears of it: whoever was told of a version can ask for its board.
         self.task.shared.committed.store(self.committed, Ordering::Release);
@@ -456,6 +491,22 @@ impl<'a, S: Store> Tenure<'a, S> {
             }));
         }
         Ok(())
+    }
+
+    /// A round is durable: it is counted, and those who follow a request of it see how long that
+    /// took.
+    fn count(&self, round: &InFlight) {
+        let figures = &self.task.shared.figures;
+        let took = round.since.elapsed();
+        figures.append.note(took.as_micros() as u64);
+        figures.batch.note(u64::from(round.events));
+        figures.durable(&round.tally);
+        for followed in round.held.iter().filter_map(|held| held.followed) {
+            let from_ns = span::now_ns().saturating_sub(took.as_nanos() as u64);
+            let mut step = span::Open::past("journal append", followed, from_ns);
+            step.note("waitroom.batch_events", u64::from(round.events));
+            step.end();
+        }
     }
 
     /// A failed append ends the tenure. Its own people hear what is known of their outcome, and
@@ -603,7 +654,7 @@ async fn keep_snapshot<S: Store>(
 }
 
 fn deliver(held: Vec<Held>, version: u64) {
-    for Held { replies, to } in held {
+    for Held { replies, to, .. } in held {
         let answer = |Viewed { reply, view, changed }| Answer { reply, view, changed, version };
         let answers = match replies {
             HeldReplies::One(reply) => Answers::One(answer(reply)),

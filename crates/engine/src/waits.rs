@@ -15,6 +15,7 @@
 mod told;
 
 use std::sync::Arc;
+pub use told::Judged;
 use told::Told;
 use waitroom_core::estimate::{
     self, Departure, Doors, Estimator, Interval, LanePart, Takes, Unknown,
@@ -36,13 +37,12 @@ const SLOTS_SAMPLED: u64 = 16_384;
 #[derive(Clone, Debug)]
 pub struct Outlook {
     waits: estimate::Outlook,
-    held: u64,
-    told: u64,
+    judged: Judged,
 }
 
 impl Outlook {
     pub(crate) fn unknown(doors: Doors) -> Outlook {
-        Outlook { waits: estimate::Outlook::unknown(doors), held: 0, told: 0 }
+        Outlook { waits: estimate::Outlook::unknown(doors), judged: Judged::default() }
     }
 
     /// The wait of somebody in `lane` with `ahead` people before them; or why nothing is said.
@@ -53,7 +53,30 @@ impl Outlook {
     /// Of a sample of those admitted in this tenure: for how many the interval held that they
     /// could have read at some moment of their wait, and of how many. None before the first.
     pub fn coverage(&self) -> Option<(u64, u64)> {
-        (self.told > 0).then_some((self.held, self.told))
+        let Judged { held, told, .. } = self.judged;
+        (told > 0).then_some((held, told))
+    }
+
+    /// The same, and how far likely waits were from real ones.
+    pub fn judged(&self) -> &Judged {
+        &self.judged
+    }
+}
+
+/// The same watch beside a room that has no writer: the rehearsal shows it every event, and so
+/// learns what a live room would have measured.
+#[derive(Debug, Default)]
+pub struct Onlooker(Waits);
+
+impl Onlooker {
+    /// An event that is about to be absorbed.
+    pub fn note(&mut self, event: &Event, room: &Room) {
+        self.0.note(event, room);
+    }
+
+    /// A round is over.
+    pub fn advance(&mut self, at: Timestamp, room: &Room) -> Option<Outlook> {
+        self.0.advance(at, room)
     }
 }
 
@@ -154,8 +177,7 @@ impl Waits {
             Some(watch) => watch.estimator.outlook(),
             None => estimate::Outlook::unknown(doors(state)),
         };
-        let (held, told) = self.told.counts();
-        Outlook { waits, held, told }
+        Outlook { waits, judged: self.told.judged() }
     }
 }
 

@@ -5,6 +5,7 @@
 //! A round is what was decided between two cuts: its replies wait until its batch is durable, and
 //! rounds are answered in order, so nobody hears of anything that a crash could take back.
 
+use crate::figures::Tally;
 use crate::liveness::Liveness;
 use crate::waits::{Outlook, Waits};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Writer {
     events: Vec<Event>,
     /// Events of the open round, encoded at the cut.
     round: Vec<Event>,
+    /// Counts of the open round, for operators.
+    tally: Tally,
     /// Whether the open round holds the close of a draw: its chain hash will be needed.
     closes_draw: bool,
     /// Looks on and learns how long people wait; no decision looks at it.
@@ -38,6 +41,8 @@ pub struct Round {
     pub events: u32,
     pub payload: Vec<u8>,
     pub closes_draw: bool,
+    /// What is counted once this is durable.
+    pub tally: Tally,
 }
 
 /// Ticks of one call at most; what is left over comes with the next, after new commands.
@@ -55,6 +60,7 @@ impl Writer {
             next_number: 0,
             events: Vec::new(),
             round: Vec::new(),
+            tally: Tally::default(),
             closes_draw: false,
             waits: None,
         };
@@ -84,6 +90,7 @@ impl Writer {
             if let Some(waits) = &mut self.waits {
                 waits.note(&event, &self.room);
             }
+            self.tally.note(&event);
             self.room.absorb(&event);
             match &event.what {
                 What::Joined(joined) => self.liveness.joined(joined.ticket, event.at),
@@ -160,7 +167,8 @@ impl Writer {
         self.round.shrink_to(4_096);
         self.events.shrink_to(4_096);
         let closes_draw = std::mem::take(&mut self.closes_draw);
-        Some(Round { expected, head: self.head, number, events, payload, closes_draw })
+        let tally = std::mem::take(&mut self.tally);
+        Some(Round { expected, head: self.head, number, events, payload, closes_draw, tally })
     }
 
     /// What the open round holds so far.

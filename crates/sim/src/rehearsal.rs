@@ -22,7 +22,7 @@ mod summary;
 mod waits;
 
 pub use arrivals::parse_csv;
-pub use drive::{Progress, rehearse};
+pub use drive::{Progress, rehearse, rehearse_measured};
 pub use outcome::Outcome;
 pub use plan::{Lane, OutOfBounds, Patience, Plan, Shape};
 pub use report::report;

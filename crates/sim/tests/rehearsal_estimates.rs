@@ -2,7 +2,7 @@
 //! 75 to 85 in a hundred do, in every usual shape; they stay useful (no wider than twice the
 //! likely wait), and hardly anybody goes without.
 
-use waitroom_sim::rehearsal::{Patience, Plan, Shape, rehearse};
+use waitroom_sim::rehearsal::{Patience, Plan, Shape, rehearse, rehearse_measured};
 
 /// The mean over a few sales: within one sale everybody's luck is much the same, so a single small
 /// sale may well stray by a few points.
@@ -60,4 +60,24 @@ fn a_certain_line_gets_an_interval_of_about_a_tick() {
     assert!((0.72..=0.90).contains(&held), "{held}");
     // A tick is a thousandth of the waits here.
     assert!(found.width_median.expect("people were asked") < 0.01, "{found:#?}");
+}
+
+/// A live room picks people of its own and counts whether what they could read held; that count is
+/// what `/metrics` tells. Over the same sales it must come to what the rehearsal found by asking
+/// other people at other moments.
+#[test]
+fn what_a_live_room_exports_agrees_with_the_rehearsal() {
+    let (mut asked, mut counted, mut told) = (0.0, 0.0, 0);
+    const SEEDS: u64 = 4;
+    for seed in 1..=SEEDS {
+        let plan = Plan { seed, ..Plan::usual(20_000, Shape::Spike, 20) };
+        let (outcome, judged) = rehearse_measured(&plan).expect("the plan is within its bounds");
+        asked += outcome.estimates.held.expect("people waited") / SEEDS as f64;
+        counted += judged.held as f64 / judged.told as f64 / SEEDS as f64;
+        told += judged.told;
+        assert_eq!(judged.errors.iter().sum::<u64>(), judged.told, "each has its error");
+    }
+    println!("rehearsal {asked:.3}, live room {counted:.3} of {told}");
+    assert!(told > 400, "only {told}");
+    assert!((asked - counted).abs() < 0.06, "rehearsal {asked:.3}, live room {counted:.3}");
 }

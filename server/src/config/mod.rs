@@ -32,7 +32,8 @@ use crate::failure::Exit;
 pub use environment::Environment;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Limits, Listener, Log, Pass, PassAlgorithm, Server, Store, StoreKind, Tls, TlsFiles, Trust,
+    Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass, PassAlgorithm, Server, Store,
+    StoreKind, Telemetry, Tls, TlsFiles, Trust,
 };
 pub use source::Source;
 
@@ -52,6 +53,8 @@ pub struct Config {
     pub pass: Pass,
     pub store: Store,
     pub log: Log,
+    pub metrics: Metrics,
+    pub telemetry: Telemetry,
     pub rooms: BTreeMap<RoomName, Settings>,
     /// The master key, where the environment gives it.
     pub master_key: Option<MasterKey>,
@@ -90,8 +93,21 @@ impl Config {
         if !wrong.is_empty() {
             return Err(source.mistakes(wrong));
         }
-        let sections::Sections { server, limits, tls, trust, pass, store, log } = sections;
-        Ok(Config { server, limits, tls, trust, pass, store, log, rooms, master_key })
+        let sections::Sections { server, limits, tls, trust, pass, store, log, metrics, telemetry } =
+            sections;
+        Ok(Config {
+            server,
+            limits,
+            tls,
+            trust,
+            pass,
+            store,
+            log,
+            metrics,
+            telemetry,
+            rooms,
+            master_key,
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use waitroom_api::document::Mistake;
 use waitroom_api::document::value::{Words, flag, or_none, shown};
 use waitroom_core::settings::Rate;
 
-use super::values::{address, count, file, list, net, pace, size, span, url};
+use super::values::{address, collector, count, file, list, net, pace, share, size, span, url};
 
 /// A struct of keys, each `name: type = how it is read`; and the reading of all of them, so that
 /// every mistake is found and no key is forgotten in one of the two places.
@@ -61,6 +61,8 @@ tables!(Sections {
     pass: Pass,
     store: Store,
     log: Log,
+    metrics: Metrics,
+    telemetry: Telemetry,
 });
 
 section!(Server {
@@ -133,6 +135,13 @@ section!(Store {
 });
 
 section!(Log { level: LogLevel = |it| LEVELS.read(it), format: LogFormat = |it| FORMATS.read(it) });
+
+section!(Metrics { open: bool = flag });
+
+section!(Telemetry {
+    otlp: Option<String> = |it| or_none(it, collector),
+    sample: f64 = share,
+});
 
 const MILLION: u64 = 1_000_000;
 /// Less cuts honest clients on slow links; zero cuts everybody.

@@ -40,6 +40,25 @@ pub fn url(given: &Value) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// Where a collector of traces listens. Plain HTTP: it stands on this machine or beside it.
+pub fn collector(given: &Value) -> Result<String, String> {
+    let text = url(given).ok().filter(|text| text.starts_with("http://"));
+    let fits = |text: &String| text.parse::<hyper::Uri>().is_ok_and(|it| it.host().is_some());
+    text.filter(fits).ok_or_else(|| {
+        let hint = "write \"http://127.0.0.1:4318\"; a collector beside the server takes it on";
+        format!("{} is not the plain HTTP address of a collector; {hint}", shown(given))
+    })
+}
+
+/// A share of something: "1%", "0.5%", "100%".
+pub fn share(given: &Value) -> Result<f64, String> {
+    let percent = given.as_str().and_then(|text| text.strip_suffix('%')?.parse::<f64>().ok());
+    percent
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .map(|it| it / 100.0)
+        .ok_or_else(|| format!("{} is not a share; write \"1%\", at most \"100%\"", shown(given)))
+}
+
 /// A span within bounds.
 pub fn span(within: RangeInclusive<Duration>) -> impl Fn(&Value) -> Result<Duration, String> {
     move |given| {

@@ -36,6 +36,7 @@ use waitroom_store::{FileStore, MemoryStore, RoomName, Seams, Store};
 use crate::config::{Config, Environment, StoreKind};
 use crate::data::Data;
 use crate::failure::{Exit, Failure};
+use crate::telemetry::{Exporter, Lines};
 use installation::House;
 use plan::Door;
 use reload::Reload;
@@ -83,12 +84,13 @@ impl Serve {
     pub fn run(&self) -> Result<Exit, Failure> {
         let config = self.configured()?;
         self.check(&config)?;
+        let lines = Lines::begin(&config.log);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_name("waitroom")
             .build()
             .map_err(|error| Failure::new(Exit::Io, format!("no threads to run on: {error}")))?;
-        runtime.block_on(self.start(config))?;
+        runtime.block_on(self.start(config, lines))?;
         Ok(Exit::Fine)
     }
 
@@ -125,13 +127,13 @@ impl Serve {
         }
     }
 
-    async fn start(&self, config: Config) -> Result<(), Failure> {
+    async fn start(&self, config: Config, lines: Lines) -> Result<(), Failure> {
         let seams = Seams::real();
         match config.store.kind {
             StoreKind::Memory => {
                 let master = MasterKey::generate();
                 let store = MemoryStore::new(seams.clone());
-                self.serve(config, seams, store, master).await
+                self.serve(config, lines, seams, store, master).await
             }
             StoreKind::File => {
                 let master = master_key(&config)?;
@@ -139,7 +141,7 @@ impl Serve {
                 let opened = FileStore::open(&data.dir, plan::store(&config), seams.clone());
                 let (store, report) = opened.map_err(|error| data.refused(&error))?;
                 crate::data::warn(&report);
-                self.serve(config, seams, store, master).await
+                self.serve(config, lines, seams, store, master).await
             }
         }
     }
@@ -147,11 +149,14 @@ impl Serve {
     async fn serve<S: Store + Clone>(
         &self,
         config: Config,
+        lines: Lines,
         seams: Seams,
         store: S,
         master: MasterKey,
     ) -> Result<(), Failure> {
+        say::starting(&config);
         let instance = format!("{INSTANCE}-{}", std::process::id());
+        let exporter = Exporter::begin(&config.telemetry, &instance);
         let system = System::open(store.clone(), master.clone(), seams.clone(), &instance).await;
         let system = system.map_err(|error| {
             Failure::new(Exit::Wrong, format!("the _system log cannot be read: {error}"))
@@ -176,6 +181,7 @@ impl Serve {
         let signatures = keys::signatures(&house, &config, seams.clock.wall_ms() / 1_000).await?;
         let manners = plan::manners(&config, addresses.public);
         let desk = Arc::new(Desk::new(house.clone(), signatures, manners, seams.clock.clone()));
+        plan::metrics(&config, &desk, &public, admin.as_ref(), services.as_ref());
         let rooms = rooms::open(&desk, kept, &config.rooms, config.server.dev).await;
         let rooms = rooms.map_err(|problem| {
             let room = problem.room.as_ref().map(RoomName::as_str).unwrap_or("?");
@@ -194,7 +200,7 @@ impl Serve {
         let doors = [Some(&public), admin.as_ref(), services.as_ref()];
         let tls = doors.into_iter().flatten().filter_map(Listener::tls);
         let rotation = plan::key_rotation(&config);
-        let reload = Reload::new(self.config.clone(), config.rooms.clone(), tls.collect());
+        let reload = Reload::new(self.config.clone(), config.rooms.clone(), tls.collect(), lines);
         let upkeep = upkeep::run(house.clone(), desk.clone(), reload, rotation);
         let upkeep = tokio::spawn(upkeep);
 
@@ -233,6 +239,9 @@ impl Serve {
         upkeep.abort();
         house.note_use(true).await;
         house.engine.stop().await;
+        if let Some(exporter) = exporter {
+            exporter.finish().await;
+        }
         say::down();
         Ok(())
     }
@@ -293,6 +302,9 @@ fn bind(config: &Config, door: Door, address: SocketAddr) -> Result<Listener, Fa
     })
 }
 
+/// SIGXFSZ, the same number on every Linux that we build for.
+const FILE_TOO_LARGE: i32 = 25;
+
 /// The signals that ask the server to end. Listened for before anybody is told where it is: whoever
 /// reads the addresses may end it in the same breath.
 struct Ending {
@@ -303,6 +315,9 @@ struct Ending {
 impl Ending {
     fn listen() -> Ending {
         let on = |kind| signal(kind).expect("signals can be listened for");
+        // A file that may not grow is a full disk, not the end: unless somebody listens, the
+        // system would end the process where a write should fail.
+        drop(on(SignalKind::from_raw(FILE_TOO_LARGE)));
         Ending { interrupt: on(SignalKind::interrupt()), terminate: on(SignalKind::terminate()) }
     }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use waitroom_api::Desk;
 use waitroom_api::desk::Manners;
 use waitroom_api::limits::{Limit, Limits};
 use waitroom_core::settings::Rate;
@@ -110,6 +111,22 @@ pub fn manners(config: &Config, public: SocketAddr) -> Manners {
             format!("{scheme}://{public}")
         }),
     }
+}
+
+/// Tells the page of figures who may read it, and where connections are counted.
+pub fn metrics(
+    config: &Config,
+    desk: &Desk,
+    public: &waitroom_listen::Listener,
+    admin: Option<&waitroom_listen::Listener>,
+    grpc: Option<&waitroom_listen::Listener>,
+) {
+    if config.metrics.open {
+        desk.metrics.open_to_all();
+    }
+    let doors = [(Door::Public, Some(public)), (Door::Admin, admin), (Door::Grpc, grpc)];
+    let counted = doors.into_iter().filter_map(|(door, it)| Some((door.name(), it?.stats())));
+    desk.metrics.listeners(counted.collect());
 }
 
 pub fn engine(config: &Config, mut engine: EngineConfig) -> EngineConfig {

@@ -6,19 +6,20 @@
 //! told as well.
 //! Only rooms whose settings *in the file* are others than when it was last read are touched: what
 //! an operator turned at night by API or command is not turned back by whoever renews a
-//! certificate. Sections other than `rooms` and what certificates are read from take a restart.
+//! certificate. The level of the log follows the file; other sections take a restart.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use waitroom_api::Desk;
+use waitroom_api::{Desk, metrics};
 use waitroom_core::Settings;
 use waitroom_listen::Tls;
 use waitroom_store::RoomName;
 
 use super::{rooms, say};
 use crate::config::{Config, Environment};
+use crate::telemetry::Lines;
 
 #[derive(Debug)]
 pub struct Reload {
@@ -26,6 +27,7 @@ pub struct Reload {
     /// As they stood in the file when it was last read.
     rooms: BTreeMap<RoomName, Settings>,
     tls: Vec<Arc<Tls>>,
+    lines: Lines,
 }
 
 impl Reload {
@@ -33,18 +35,28 @@ impl Reload {
         file: Option<PathBuf>,
         rooms: BTreeMap<RoomName, Settings>,
         tls: Vec<Arc<Tls>>,
+        lines: Lines,
     ) -> Reload {
-        Reload { file, rooms, tls }
+        Reload { file, rooms, tls, lines }
     }
 
     pub async fn run(&mut self, desk: &Desk) {
         let loaded = Config::load(self.file.as_deref(), &Environment::of_this_process());
         let config = match loaded {
             Ok(config) => config,
-            Err(mistakes) => return say::not_reloaded(&mistakes),
+            Err(mistakes) => {
+                desk.metrics.reloaded(metrics::Reload::Refused);
+                return say::not_reloaded(&mistakes);
+            }
         };
+        self.lines.level(config.log.level);
+        let mut outcome = metrics::Reload::Done;
         for tls in &self.tls {
-            say::reloaded(tls.reload());
+            let reloaded = tls.reload();
+            if reloaded.is_err() {
+                outcome = metrics::Reload::Refused;
+            }
+            say::reloaded(reloaded);
         }
         let mut changed = Vec::new();
         for (name, settings) in config.rooms {
@@ -57,9 +69,13 @@ impl Reload {
                     self.rooms.insert(name, settings);
                 }
                 // Not taken over, so that the next reload tries again.
-                Err(problem) => say::room_not_reloaded(&name, &problem),
+                Err(problem) => {
+                    outcome = metrics::Reload::Refused;
+                    say::room_not_reloaded(&name, &problem);
+                }
             }
         }
+        desk.metrics.reloaded(outcome);
         say::rooms_reloaded(&changed);
     }
 }

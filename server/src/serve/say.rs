@@ -1,14 +1,16 @@
-//! What the server says on its way up and down, to whoever watches the terminal or the journal.
+//! What the server says on its way up and down, to whoever watches the terminal or the journal:
+//! one line for each step.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tracing::{error, info, warn};
 use waitroom_api::Problem;
 use waitroom_listen::{Outcome, TlsError};
 use waitroom_store::RoomName;
 
 use super::plan::Door;
-use crate::config::{Config, Mistakes, StoreKind};
+use crate::config::{Config, Mistakes, StoreKind, TlsFiles};
 use crate::failure::{Exit, Failure};
 
 #[derive(Debug)]
@@ -30,74 +32,77 @@ impl Addresses {
     }
 }
 
-pub fn up(addresses: &Addresses, config: &Config, rooms: usize, fresh_key: Option<&str>) {
+pub fn starting(config: &Config) {
     let version = env!("CARGO_PKG_VERSION");
-    let mode =
-        if config.server.dev { ", development mode: plain HTTP, never for people" } else { "" };
-    eprintln!("waitroom {version}{mode}");
-    let scheme =
-        |files: &crate::config::TlsFiles| if files.cert.is_some() { "https" } else { "http" };
-    eprintln!("  public   {}://{}", scheme(&config.tls.public), addresses.public);
-    if let Some(admin) = addresses.admin {
-        eprintln!("  admin    {}://{admin}", scheme(&config.tls.admin));
-    }
-    if let Some(grpc) = addresses.grpc {
-        eprintln!("  gRPC     {}://{grpc}", scheme(&config.tls.grpc));
+    info!(version, "waitroom starts");
+    if config.server.dev {
+        warn!("development mode: plain HTTP, never for people");
     }
     match config.store.kind {
         StoreKind::File => {
             let data = config.server.data.display();
-            eprintln!("  store    {data}; local-sync: on disk before it is told");
+            info!(%data, durability = "local-sync", "store opened: on disk before it is told");
         }
-        StoreKind::Memory => eprintln!("  store    memory: forgotten at the end"),
+        StoreKind::Memory => warn!("store in memory: forgotten at the end"),
     }
-    eprintln!("  rooms    {rooms} open");
+}
+
+pub fn up(addresses: &Addresses, config: &Config, rooms: usize, fresh_key: Option<&str>) {
+    let doors = [
+        (Door::Public, Some(addresses.public), &config.tls.public),
+        (Door::Admin, addresses.admin, &config.tls.admin),
+        (Door::Grpc, addresses.grpc, &config.tls.grpc),
+    ];
+    let scheme = |files: &TlsFiles| if files.cert.is_some() { "https" } else { "http" };
+    for (door, address, files) in doors {
+        if let Some(address) = address {
+            let door = door.name();
+            info!(door, address = %format_args!("{}://{address}", scheme(files)), "listening");
+        }
+    }
+    info!(rooms, "ready: rooms are open");
     if let Some(key) = fresh_key {
-        eprintln!("  owner's API key, shown this once: {key}");
+        // For the eyes of whoever started it, and in no log.
+        eprintln!("owner's API key, shown this once: {key}");
     }
 }
 
 pub fn fewer_connections(wanted: usize, possible: usize) {
-    eprintln!(
-        "  note     {possible} connections at most, not {wanted}: raise the file limit (ulimit -n)"
-    );
+    warn!(wanted, possible, "fewer connections than wanted: raise the file limit (ulimit -n)");
 }
 
 pub fn stopping(why: &str, drain: Duration) {
-    let seconds = drain.as_secs();
-    eprintln!("{why}: no new connections; those in progress have {seconds} s to end");
+    let drain_s = drain.as_secs();
+    info!(why, drain_s, "stopping: no new connections; those in progress may end");
 }
 
 pub fn closed(door: Door, outcome: &Outcome) {
     let (served, cut) = (outcome.connections_served, outcome.cut_off);
-    let name = door.name();
-    eprintln!("  {name}: {served} connections served, {cut} cut off at the deadline");
+    info!(door = door.name(), served, cut, "listener closed: connections served, cut off");
 }
 
 pub fn not_reloaded(mistakes: &Mistakes) {
-    eprintln!("the old settings and certificates stay: {mistakes}");
+    error!(%mistakes, "reload refused: the old settings and certificates stay");
 }
 
 pub fn room_not_reloaded(room: &RoomName, problem: &Problem) {
-    eprintln!("room {room}: the old settings stay: {}", problem.detail);
-    for wrong in &problem.fields {
-        eprintln!("  {}: {}", wrong.field, wrong.problem);
-    }
+    let wrong: Vec<String> =
+        problem.fields.iter().map(|it| format!("{}: {}", it.field, it.problem)).collect();
+    let (why, wrong) = (&problem.detail, wrong.join("; "));
+    error!(%room, %why, wrong, "reload refused: the room keeps its old settings");
 }
 
 pub fn rooms_reloaded(changed: &[String]) {
     match changed {
-        [] => eprintln!("the configuration was read again: no room is set otherwise"),
-        rooms => {
-            eprintln!("the configuration was read again: new settings for {}", rooms.join(", "))
-        }
+        [] => info!("configuration was read again: no room is set otherwise"),
+        rooms => info!(rooms = rooms.join(", "), "configuration was read again: new settings"),
     }
 }
 
 pub fn reloaded(reloaded: Result<(), TlsError>) {
     match reloaded {
-        Ok(()) => eprintln!("certificates were read again"),
-        Err(error) => eprintln!("the old certificates stay in use: {error}"),
+        Ok(()) => info!("certificates were read again"),
+        Err(why) => error!(%why, "the old certificates stay in use"),
     }
 }
 
@@ -110,13 +115,13 @@ pub fn unwritable(room: &RoomName, why: &str) -> Failure {
 }
 
 pub fn writes_again(room: &RoomName) {
-    eprintln!("room \"{room}\": writes again");
+    info!(%room, "room writes again");
 }
 
 pub fn trouble(failure: &Failure) {
-    eprintln!("{failure}");
+    error!("{failure}");
 }
 
 pub fn down() {
-    eprintln!("all that was acknowledged is on disk; good night");
+    info!("stopped: all that was acknowledged is on disk; good night");
 }

@@ -55,7 +55,12 @@ async fn see_to_keys<S: Store + Clone>(house: &House<S>, desk: &Desk, rotation: 
         // A key that cannot be added now is added at the next look.
         changed |= passes.rotate(SigningKey::generate(alg), now_s).is_ok();
     }
-    if changed && let Err(failure) = keys::keep(house, passes).await {
+    if !changed {
+        return;
+    }
+    desk.metrics.key_changes.one();
+    tracing::info!("the set of pass keys changed");
+    if let Err(failure) = keys::keep(house, passes).await {
         say::trouble(&failure);
     }
 }

@@ -51,12 +51,17 @@ impl Instance {
 
     /// A development server with these variables set besides.
     pub fn with(variables: &[(&str, &str)]) -> Instance {
+        Instance::asked(&[], variables)
+    }
+
+    /// The same, with more on its command line.
+    pub fn asked(arguments: &[&str], variables: &[(&str, &str)]) -> Instance {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("serve-{}-{count}", std::process::id());
         let data = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&data);
-        Instance::on(data, variables)
+        Instance::on(data, arguments, variables)
     }
 
     /// `kill -9`, and another one on the same folder.
@@ -65,12 +70,13 @@ impl Instance {
         let _ = self.child.wait();
         self.stopped = true;
         let data = std::mem::take(&mut self.data);
-        *self = Instance::on(data, &[]);
+        *self = Instance::on(data, &[], &[]);
     }
 
-    fn on(data: PathBuf, variables: &[(&str, &str)]) -> Instance {
+    fn on(data: PathBuf, arguments: &[&str], variables: &[(&str, &str)]) -> Instance {
         let mut child = Command::new(env!("CARGO_BIN_EXE_waitroom"))
             .args(["serve", "--dev", "--addresses-json"])
+            .args(arguments)
             .args(["--public", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--grpc", "127.0.0.1:0"])
             .arg("--data")
             .arg(&data)

@@ -4,10 +4,11 @@ use crate::instance::{Instance, KEY};
 
 #[test]
 fn no_secret_is_ever_said() {
-    let server = Instance::with(&[(
-        "WAITROOM_MASTER_KEY",
-        "5eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2",
-    )]);
+    // Whatever can be said is said.
+    let server = Instance::with(&[
+        ("WAITROOM_MASTER_KEY", "5eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2e75eC2"),
+        ("WAITROOM_LOG_LEVEL", "trace"),
+    ]);
     let mut planted = vec![KEY.to_owned(), "5eC2e75eC2e75eC2e7".to_owned()];
     let joined = server.join(1);
     let token = joined["token"].as_str().expect("a token");

@@ -51,6 +51,16 @@ const NEEDS: &[Need] = &[
         because: "the example for nginx is a module in its JavaScript",
     },
     Need {
+        program: "promtool",
+        package: "prometheus",
+        because: "scrapes the server and judges the alert rules, for the tests of the server",
+    },
+    Need {
+        program: "tmux",
+        package: "tmux",
+        because: "a terminal to look at `waitroom top` in, for the tests of the server",
+    },
+    Need {
         program: "git",
         package: "git",
         because: "results carry their commit, and tidy looks at tracked files",

@@ -27,8 +27,9 @@ use serde_json::Value;
 use crate::body::Body;
 use crate::caller::{ApiCaller, Role};
 use crate::desk::{Desk, Pending, RoomDesk};
+use crate::health;
+use crate::metrics::{self, Door, Timed, Watched};
 use crate::problem::{Code, Problem};
-use crate::public::Answer;
 use crate::request::whole_body;
 use crate::visitor::{Answering, json, not_found, wrong_method};
 
@@ -145,13 +146,27 @@ impl Admin {
 impl Service<Request<Incoming>> for Admin {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Answer;
+    type Future = Timed;
 
-    fn call(&self, request: Request<Incoming>) -> Answer {
+    fn call(&self, request: Request<Incoming>) -> Timed {
+        let (method, uri) = (request.method().as_str(), request.uri());
+        let watched = Watched::begin(Door::Admin, method, uri.path(), None, request.headers());
+        Timed::of(watched, &self.desk, self.answer(request))
+    }
+}
+
+impl Admin {
+    fn answer(&self, request: Request<Incoming>) -> Answering {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
-        if let "/health/live" | "/health/ready" = path {
-            return Answering::Now(json(StatusCode::OK, b"{\"status\":\"ok\"}".to_vec())).into();
+        match path {
+            "/health/live" => return health::live(),
+            "/health/ready" => return health::ready(&self.desk, health::Reader::Operator),
+            "/metrics" if head.method == http::Method::GET => {
+                return metrics::answer(&self.desk, &head.headers).into();
+            }
+            "/metrics" => return wrong_method("GET"),
+            _ => {}
         }
         if path == "/docs" {
             let get = head.method == Method::GET || head.method == Method::HEAD;
@@ -160,17 +175,17 @@ impl Service<Request<Incoming>> for Admin {
         }
         let mut fits = ROUTES.iter().filter_map(|it| Some((it, fit(it.path, path)?))).peekable();
         if fits.peek().is_none() {
-            return not_found().into();
+            return not_found();
         }
         let found = fits.find(|(route, _)| head.method.as_str() == route.method);
         let Some((route, (room, id))) = found else {
             let here = ROUTES.iter().filter(|it| fit(it.path, path).is_some());
             let methods: Vec<&str> = here.map(|it| it.method).collect();
-            return wrong_method(&methods.join(", ")).into();
+            return wrong_method(&methods.join(", "));
         };
         let caller = match self.desk.require(&head.headers, route.role) {
             Ok(caller) => caller,
-            Err(problem) => return Answering::from(problem).into(),
+            Err(problem) => return problem.into(),
         };
         let (desk, handler) = (self.desk.clone(), route.handler);
         Answering::later(async move {
@@ -178,15 +193,27 @@ impl Service<Request<Incoming>> for Admin {
                 (desk.manners.admin_body_bytes_max, desk.manners.body_timeout);
             let body = whole_body(&head.headers, body, bytes_max, within).await?;
             let (headers, uri) = (head.headers, head.uri);
-            let told = handler(Act { desk, caller, headers, uri, room, id, body }).await?;
-            Ok(told.into_response())
+            let who = caller.id.clone();
+            let on = room.clone().unwrap_or_default();
+            let done = handler(Act { desk, caller, headers, uri, room, id, body }).await;
+            if route.method != "GET" {
+                // Whoever reads the log sees who did what; the body may hold secrets and stays out.
+                let act = format_args!("{} {}", route.method, route.path);
+                match &done {
+                    Ok(_) => tracing::info!(%who, %act, room = on, "operator act"),
+                    Err(problem) => {
+                        let code = problem.code.text();
+                        tracing::warn!(%who, %act, room = on, code, "operator act refused");
+                    }
+                }
+            }
+            Ok(done?.into_response())
         })
-        .into()
     }
 }
 
 /// The parts of `path` that stand for `{room}` and `{id}`, if it has the pattern's shape.
-fn fit(pattern: &str, path: &str) -> Option<(Option<String>, Option<String>)> {
+pub(crate) fn fit(pattern: &str, path: &str) -> Option<(Option<String>, Option<String>)> {
     let (mut room, mut id) = (None, None);
     let mut parts = path.split('/');
     for wanted in pattern.split('/') {

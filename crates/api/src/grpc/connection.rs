@@ -1,6 +1,7 @@
 //! One connection's service: which call goes where, and how long each may take.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -14,7 +15,8 @@ use super::arriving::Arriving;
 use super::calls::Calls;
 use super::deadline::{Answering, Deadline, UntilThen};
 use super::proto::waitroom_service_server::WaitroomServiceServer;
-use crate::desk::Manners;
+use crate::desk::Desk;
+use crate::metrics::{Door, Watched};
 
 type Server = WaitroomServiceServer<Calls>;
 
@@ -24,12 +26,14 @@ pub struct Connection {
     calls: Server,
     standard: Routes,
     body_within: Duration,
+    desk: Arc<Desk>,
 }
 
 impl Connection {
-    pub(super) fn new(calls: Calls, standard: Routes, manners: &Manners) -> Connection {
+    pub(super) fn new(calls: Calls, standard: Routes, desk: &Arc<Desk>) -> Connection {
+        let manners = &desk.manners;
         let calls = Server::new(calls).max_decoding_message_size(manners.body_bytes_max);
-        Connection { calls, standard, body_within: manners.body_timeout }
+        Connection { calls, standard, body_within: manners.body_timeout, desk: desk.clone() }
     }
 }
 
@@ -39,6 +43,14 @@ impl Service<Request<Incoming>> for Connection {
     type Future = Answering;
 
     fn call(&self, request: Request<Incoming>) -> Answering {
+        let path = request.uri().path();
+        let watched = Watched::begin(Door::Grpc, "POST", path, None, request.headers());
+        self.answer(request).watched(watched, self.desk.clone())
+    }
+}
+
+impl Connection {
+    fn answer(&self, request: Request<Incoming>) -> Answering {
         let deadline = match Deadline::of(request.headers()) {
             Ok(deadline) => deadline,
             Err(status) => return Answering::refused(status),

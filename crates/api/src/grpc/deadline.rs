@@ -7,6 +7,7 @@
 use std::convert::Infallible;
 use std::future::{self, Future};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,9 +15,11 @@ use bytes::Bytes;
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
-use tonic::Status;
+use tonic::{Code, Status};
+use waitroom_watch::span::Within;
 
-use crate::desk::Pending;
+use crate::desk::{Desk, Pending};
+use crate::metrics::Watched;
 
 /// What an hour or more is cut to: tokio's timers end after some years, and no call lasts a day.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
@@ -89,10 +92,28 @@ fn too_late() -> Status {
     Status::deadline_exceeded("deadline - the call's own deadline has passed")
 }
 
+/// The HTTP status that means what a call's own status does: a failure that is known before the
+/// first message stands in the headers.
+fn class(headers: &HeaderMap) -> u16 {
+    let code = headers.get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
+    match code {
+        None | Some(Code::Ok) => 200,
+        Some(
+            Code::Unknown
+            | Code::DeadlineExceeded
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss,
+        ) => 500,
+        Some(_) => 400,
+    }
+}
+
 /// The answer to a call, or that it came too late.
 pub struct Answering {
     answer: Pending<'static, Result<Response<tonic::body::Body>, Infallible>>,
     alarm: Option<Alarm>,
+    watched: Option<(Watched, Arc<Desk>)>,
 }
 
 impl Answering {
@@ -100,11 +121,21 @@ impl Answering {
         answer: Pending<'static, Result<Response<tonic::body::Body>, Infallible>>,
         deadline: Option<Deadline>,
     ) -> Answering {
-        Answering { answer, alarm: deadline.map(Deadline::alarm) }
+        Answering { answer, alarm: deadline.map(Deadline::alarm), watched: None }
+    }
+
+    /// Counts the answer when it is there.
+    pub(super) fn watched(mut self, watched: Watched, desk: Arc<Desk>) -> Answering {
+        if let Some(context) = watched.context() {
+            self.answer = Box::pin(Within::new(context, self.answer));
+        }
+        self.watched = Some((watched, desk));
+        self
     }
 
     pub(super) fn refused(status: Status) -> Answering {
-        Answering { answer: Box::pin(future::ready(Ok(status.into_http()))), alarm: None }
+        let answer = Box::pin(future::ready(Ok(status.into_http())));
+        Answering { answer, alarm: None, watched: None }
     }
 }
 
@@ -126,6 +157,9 @@ impl Future for Answering {
                 too_late().into_http()
             }
         };
+        if let Some((watched, desk)) = me.watched.take() {
+            watched.end(&desk, class(response.headers()), None);
+        }
         let alarm = me.alarm.take();
         Poll::Ready(Ok(response.map(|body| UntilThen { body, alarm, over: false })))
     }

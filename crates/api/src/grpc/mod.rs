@@ -85,7 +85,7 @@ impl Grpc {
     pub fn connection(&self, peer: &Peer) -> Connection {
         let standing = Standing::of(peer, self.house.desk.manners.dev);
         let calls = Calls::new(self.house.clone(), standing);
-        Connection::new(calls, self.standard.clone(), &self.house.desk.manners)
+        Connection::new(calls, self.standard.clone(), &self.house.desk)
     }
 }
 

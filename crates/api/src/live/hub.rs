@@ -80,6 +80,8 @@ pub struct Hub {
 struct Shared {
     shards: [Mutex<Shard>; SHARDS],
     connected: AtomicUsize,
+    /// Of these, the WebSockets.
+    sockets: AtomicUsize,
     next: AtomicUsize,
     running: std::sync::atomic::AtomicBool,
     public: ArcSwapOption<PublicForm>,
@@ -113,6 +115,7 @@ struct Seat {
 pub struct Subscription {
     pub mailbox: Arc<Mailbox>,
     shared: Arc<Shared>,
+    carrier: Carrier,
     shard: u16,
     seat: u32,
 }
@@ -123,6 +126,7 @@ impl Hub {
             shared: Arc::new(Shared {
                 shards: std::array::from_fn(|_| Mutex::default()),
                 connected: AtomicUsize::new(0),
+                sockets: AtomicUsize::new(0),
                 next: AtomicUsize::new(0),
                 running: Default::default(),
                 public: ArcSwapOption::empty(),
@@ -140,6 +144,15 @@ impl Hub {
 
     pub fn connected(&self) -> usize {
         self.shared.connected.load(Ordering::Relaxed)
+    }
+
+    /// The same for one kind of channel.
+    pub fn connected_by(&self, carrier: Carrier) -> usize {
+        let sockets = self.shared.sockets.load(Ordering::Relaxed);
+        match carrier {
+            Carrier::WebSocket => sockets,
+            Carrier::Events => self.connected().saturating_sub(sockets),
+        }
     }
 
     /// Boards and personal frames handed to connections so far.
@@ -171,6 +184,9 @@ impl Hub {
         };
         let board = room.handle().board();
         shared.serve(room, &board, &mut seat);
+        if carrier == Carrier::WebSocket {
+            shared.sockets.fetch_add(1, Ordering::Relaxed);
+        }
         shared.connected.fetch_add(1, Ordering::Relaxed);
         let shard = shared.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
         let seat = {
@@ -187,7 +203,7 @@ impl Hub {
             }
         };
         self.start(room);
-        Subscription { mailbox, shared: shared.clone(), shard: shard as u16, seat }
+        Subscription { mailbox, shared: shared.clone(), carrier, shard: shard as u16, seat }
     }
 
     /// A room without live connections runs nothing; the first one starts the passes.
@@ -389,6 +405,9 @@ impl Drop for Subscription {
         shard.seats[self.seat as usize] = None;
         shard.free.push(self.seat);
         drop(shard);
+        if self.carrier == Carrier::WebSocket {
+            self.shared.sockets.fetch_sub(1, Ordering::Relaxed);
+        }
         self.shared.connected.fetch_sub(1, Ordering::AcqRel);
     }
 }

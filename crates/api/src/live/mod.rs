@@ -17,7 +17,7 @@ mod socket;
 mod stream;
 mod voice;
 
-pub use frames::take as take_frame;
+pub use frames::{Carrier, take as take_frame};
 pub use hub::{Hub, PublicForm, Subscription};
 pub use open::{stream, ticket, upgrade, websocket};
 pub use stream::Stream;

@@ -17,6 +17,19 @@ async fn health_is_well_until_the_instance_drains() {
 }
 
 #[tokio::test]
+async fn ready_says_why_it_is_not() {
+    let site = Site::open().await;
+    assert_eq!(site.get("/health/live", &[]).await.expect(200)["status"], "live");
+    assert_eq!(site.get("/health/ready", &[]).await.expect(200)["status"], "ready");
+    let _ = site.desk.draining.send(true);
+    let told = site.get("/health/ready", &[]).await.expect(503);
+    let because = json!(["this instance drains; send visitors elsewhere"]);
+    assert_eq!((&told["status"], &told["because"]), (&json!("not_ready"), &because));
+    let live = site.get("/health/live", &[]).await.expect(200);
+    assert_eq!(live["status"], "live", "it drains, and lives");
+}
+
+#[tokio::test]
 async fn metrics_have_a_line_of_each_kind_for_every_room() {
     let site = Site::open().await;
     for _ in 0..3 {

@@ -292,7 +292,11 @@ async fn health_tells_of_store_and_rooms() {
 async fn rooms_that_cannot_write_are_no_health() {
     let house = House::open().await;
     house.room("sale", by_hand()).await;
+    assert_eq!(waitroom_api::health::obstacles(&house.desk), []);
     house.lose_rooms().await;
+    let found = waitroom_api::health::obstacles(&house.desk);
+    let lost = |it: &waitroom_api::health::Obstacle| matches!(it, waitroom_api::health::Obstacle::RoomLost { room, .. } if room == "sale");
+    assert!(found.iter().any(lost), "{found:?}");
     let told: HealthCheckResponse =
         house.nobody().await.call("HealthCheck", HealthCheckRequest {}).await.expect("told");
     assert_eq!(told.status, "unhealthy");

@@ -7,6 +7,7 @@
 //! Who leaves before their turn is not counted, nor is an interval that was told before an
 //! operator changed the settings or paused the room: it was not meant for that.
 
+use crate::figures::ERROR_SCALE;
 use waitroom_core::estimate::{Estimator, Interval};
 use waitroom_core::{LaneId, Order, Standing, State, Status, Ticket, Timestamp};
 
@@ -17,14 +18,41 @@ const OPEN_MAX: usize = 512;
 /// fill the table. No more than one per lane and call, that is, per second.
 const PER_WAIT: u64 = 64;
 
+/// The shortest likely wait that an error is a share of.
+const LIKELY_MS_MIN: u64 = 1_000;
+
 #[derive(Debug, Default)]
 pub(super) struct Told {
     open: Vec<Asked>,
     /// By lane: not again before this.
     pauses: Vec<(LaneId, Timestamp)>,
-    held: u64,
-    told: u64,
+    judged: Judged,
     luck: u64,
+}
+
+/// How what was told compares with what came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Intervals that were told to somebody who was admitted.
+    pub told: u64,
+    /// Of those, the ones that held.
+    pub held: u64,
+    /// Of those, how far the likely wait was from the real one: counts on [`ERROR_SCALE`].
+    pub errors: [u64; ERROR_SCALE.len()],
+    /// The sum of these distances, in thousandths of the likely wait.
+    pub error_permille: u64,
+}
+
+impl Judged {
+    fn note(&mut self, asked: &Asked, waited_ms: u64) {
+        self.told += 1;
+        self.held += u64::from((asked.low_ms..=asked.high_ms).contains(&waited_ms));
+        // A likely wait below a moment is a moment: shares of nothing mean nothing.
+        let likely_ms = asked.likely_ms.max(LIKELY_MS_MIN);
+        let permille = waited_ms.abs_diff(asked.likely_ms).saturating_mul(1_000) / likely_ms;
+        self.errors[ERROR_SCALE.bucket(permille)] += 1;
+        self.error_permille += permille;
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +61,13 @@ struct Asked {
     order: Order,
     at: Timestamp,
     low_ms: u64,
+    likely_ms: u64,
     high_ms: u64,
 }
 
 impl Told {
-    pub(super) fn counts(&self) -> (u64, u64) {
-        (self.held, self.told)
+    pub(super) fn judged(&self) -> Judged {
+        self.judged
     }
 
     /// What was told is not to be judged any more.
@@ -63,14 +92,14 @@ impl Told {
             self.pauses.push((lane, Timestamp(at.0 + interval.likely_ms / PER_WAIT)));
             let at = Timestamp(at.0 + self.below(tick_ms));
             let Standing { ticket, order, .. } = standing;
-            let Interval { low_ms, high_ms, .. } = interval;
-            self.open.push(Asked { ticket, order, at, low_ms, high_ms });
+            let Interval { low_ms, likely_ms, high_ms } = interval;
+            self.open.push(Asked { ticket, order, at, low_ms, likely_ms, high_ms });
         }
     }
 
     /// People of `lane` were admitted, everybody before `front`.
     pub(super) fn admitted(&mut self, at: Timestamp, lane: LaneId, front: Order, state: &State) {
-        let (held, told) = (&mut self.held, &mut self.told);
+        let judged = &mut self.judged;
         self.open.retain(|asked| {
             if asked.ticket.lane != lane || asked.order >= front {
                 return true;
@@ -79,9 +108,7 @@ impl Told {
                 matches!(state.status(asked.ticket), Some(Status::Admitted | Status::Active));
             // Whoever would have read it only after the call did not read it.
             if entered && asked.at <= at {
-                let waited_ms = at.since(asked.at).0;
-                *told += 1;
-                *held += u64::from((asked.low_ms..=asked.high_ms).contains(&waited_ms));
+                judged.note(asked, at.since(asked.at).0);
             }
             false
         });

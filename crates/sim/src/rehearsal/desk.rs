@@ -9,6 +9,7 @@ use waitroom_core::{
     Actor, Command, EndHow, Ending, Epoch, Event, Join, LaneId, Millis, Presented, Reply, Room,
     Settings, Ticket, Timestamp, What, codec,
 };
+use waitroom_engine::{Judged, Onlooker};
 
 /// When a rehearsal begins, on the room's clock.
 const BEGIN: Timestamp = Timestamp(1_700_000_000_000);
@@ -28,6 +29,9 @@ pub(super) struct Desk {
     pub(super) log_bytes: u64,
     /// Behind the last who was admitted, per lane.
     fronts: Vec<u64>,
+    /// Measures as a live room does, if that was asked for.
+    pub(super) onlooker: Option<Onlooker>,
+    pub(super) judged: Judged,
 }
 
 /// What a tick brought.
@@ -47,6 +51,8 @@ impl Desk {
             batch: Vec::new(),
             log_bytes: 0,
             fronts: vec![0; plan.lanes.len()],
+            onlooker: None,
+            judged: Judged::default(),
         };
         desk.ask(&Command::Open { epoch: Epoch(1) });
         let by = Actor::new("rehearsal");
@@ -114,6 +120,11 @@ impl Desk {
         codec::encode(&self.round, &mut self.batch);
         self.log_bytes += self.batch.len() as u64;
         self.round.clear();
+        if let Some(onlooker) = &mut self.onlooker
+            && let Some(outlook) = onlooker.advance(self.at, &self.room)
+        {
+            self.judged = *outlook.judged();
+        }
         ticked
     }
 
@@ -124,6 +135,9 @@ impl Desk {
     fn ask(&mut self, command: &Command) -> Reply {
         let reply = self.room.decide(self.at, command, &mut self.decided);
         for event in self.decided.drain(..) {
+            if let Some(onlooker) = &mut self.onlooker {
+                onlooker.note(&event, &self.room);
+            }
             self.room.absorb(&event);
             self.round.push(event);
         }

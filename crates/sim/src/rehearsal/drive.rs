@@ -8,6 +8,7 @@
 use std::time::Instant;
 
 use waitroom_core::estimate::{Departure, Doors, Estimator, LanePart, Rate, Settings};
+use waitroom_engine::{Judged, Onlooker};
 
 use super::asks::Asks;
 use super::calendar::Calendar;
@@ -96,15 +97,26 @@ struct Sale<'a> {
 }
 
 /// Runs the whole sale. `progress` is called about once per second of virtual time.
-pub fn rehearse(
+pub fn rehearse(plan: &Plan, progress: impl FnMut(Progress)) -> Result<Outcome, Vec<OutOfBounds>> {
+    run(plan, None, progress).map(|(outcome, _)| outcome)
+}
+
+/// The same sale, and what a live room would have measured of its own estimates: what it exports.
+pub fn rehearse_measured(plan: &Plan) -> Result<(Outcome, Judged), Vec<OutOfBounds>> {
+    run(plan, Some(Onlooker::default()), |_| {})
+}
+
+fn run(
     plan: &Plan,
+    onlooker: Option<Onlooker>,
     mut progress: impl FnMut(Progress),
-) -> Result<Outcome, Vec<OutOfBounds>> {
+) -> Result<(Outcome, Judged), Vec<OutOfBounds>> {
     plan.check()?;
     let started = Instant::now();
     let mut rng = Rng::new(plan.seed);
     let arrivals = arrivals::per_tick(plan, &mut rng.fork());
     let mut sale = Sale::new(plan, rng);
+    sale.desk.onlooker = onlooker;
     let mut drained_ms = 0;
     let mut tick: u32 = 0;
     loop {
@@ -126,7 +138,8 @@ pub fn rehearse(
         tick += 1;
     }
     let arrivals_ms = arrivals.len() as u64 * plan.tick_ms;
-    Ok(sale.outcome(drained_ms, arrivals_ms, started))
+    let judged = sale.desk.judged;
+    Ok((sale.outcome(drained_ms, arrivals_ms, started), judged))
 }
 
 impl<'a> Sale<'a> {

@@ -19,6 +19,8 @@ pub struct Refused {
     reason: &'static str,
     fields: Vec<FieldProblem>,
     retry_after_ms: Option<u64>,
+    /// Ours, for those who count answers.
+    ours: Option<Code>,
 }
 
 impl Refused {
@@ -36,7 +38,8 @@ impl Refused {
     }
 
     fn gone(code: &'static str, message: String, reason: &'static str) -> Refused {
-        Refused { status: 410, code, message, reason, fields: Vec::new(), retry_after_ms: None }
+        let (fields, retry_after_ms) = (Vec::new(), None);
+        Refused { status: 410, code, message, reason, fields, retry_after_ms, ours: None }
     }
 
     pub fn into_response(self) -> Response<Body> {
@@ -53,6 +56,9 @@ impl Refused {
             "request_id": format!("{request_id:032x}"),
         });
         let mut response = Response::new(Body::full(Bytes::from(document.to_string())));
+        if let Some(code) = self.ours {
+            response.extensions_mut().insert(code);
+        }
         *response.status_mut() =
             StatusCode::from_u16(self.status).expect("the tables hold HTTP statuses");
         let headers = response.headers_mut();
@@ -83,6 +89,7 @@ impl From<Problem> for Refused {
             reason: problem.code.text(),
             fields: problem.fields,
             retry_after_ms: problem.retry_after_ms,
+            ours: Some(problem.code),
         }
     }
 }
