@@ -89,37 +89,47 @@ fn the_php_example_keeps_the_rules() {
 
 #[test]
 fn the_nginx_example_keeps_the_rules() {
-    let made = Workshop::of("nginx", &[&["nginx", "-v"], &["mkdir", "-p", "temp"]]);
+    let made = Workshop::of("nginx", &[&["nginx", "-v"]]);
     let known = Known { accepts: &[HEADER_TWICE, CLAIM_TWICE, HIGH_S], eddsa: false };
+    // Its cache of keys is on disk: a folder for each run, or one run has the keys of another.
+    let temp = format!(" {}/", made.scratch().display());
     // nginx is asked over a socket for what the others print.
     let port = shop::free_port();
     let listen = format!("listen 127.0.0.1:{port};");
     let file = format!("$waitroom_vectors {};", vectors::PATH);
-    let swaps =
-        [("listen 127.0.0.1:3000;", listen.as_str()), ("$waitroom_vectors passes.json;", &file)];
+    let swaps = [
+        ("listen 127.0.0.1:3000;", listen.as_str()),
+        ("$waitroom_vectors passes.json;", &file),
+        (" temp/", &temp),
+    ];
     let over_vectors = made.rewritten("vectors.conf", &swaps);
     let judge = Shop::open(&made, port, |command| nginx(command, &over_vectors));
     vectors::judge(&judge.get("/", &[]).body, &known);
     drop(judge);
 
-    shop_keeps_the_rules(&made, |command| {
-        let keys = shop::variable(command, "WAITROOM_KEYS");
-        let origin = keys.strip_suffix(issuer::KEYS_PATH).expect("the keys are at a known path");
-        let conf = made.rewritten(
-            "nginx.conf",
-            &[
-                (
-                    "listen 127.0.0.1:3000;",
-                    &format!("listen 127.0.0.1:{};", shop::port_of(command)),
-                ),
-                ("$waitroom_room spring-sale;", &format!("$waitroom_room {};", issuer::ROOM)),
-                ("https://wait.example.org/;", &format!("{};", shop::PAGE)),
-                ("http://127.0.0.1:8080/.well-known/jwks.json;", &format!("{keys};")),
-                ("http://127.0.0.1:8000;", &format!("{origin};")),
-            ],
-        );
-        nginx(command, &conf)
-    });
+    shop_keeps_the_rules(&made, |command| nginx_shop(&made, &temp, command));
+    // Another waiting room, the same cache and the same key ids: its own keys count.
+    let issuer = Issuer::start();
+    let shop = Shop::open_with_keys(&made, &issuer, |it| nginx_shop(&made, &temp, it));
+    shop::lets_a_pass_in_by_header_and_by_cookie(&shop, &issuer);
+}
+
+fn nginx_shop<'a>(made: &Workshop, temp: &str, command: &'a mut Command) -> &'a mut Command {
+    let keys = shop::variable(command, "WAITROOM_KEYS");
+    let origin = keys.strip_suffix(issuer::KEYS_PATH).expect("the keys are at a known path");
+    let listen = format!("listen 127.0.0.1:{};", shop::port_of(command));
+    let conf = made.rewritten(
+        "nginx.conf",
+        &[
+            ("listen 127.0.0.1:3000;", &listen),
+            ("$waitroom_room spring-sale;", &format!("$waitroom_room {};", issuer::ROOM)),
+            ("https://wait.example.org/;", &format!("{};", shop::PAGE)),
+            ("http://127.0.0.1:8080/.well-known/jwks.json;", &format!("{keys};")),
+            ("http://127.0.0.1:8000;", &format!("{origin};")),
+            (" temp/", temp),
+        ],
+    );
+    nginx(command, &conf)
 }
 
 fn nginx<'a>(command: &'a mut Command, conf: &str) -> &'a mut Command {

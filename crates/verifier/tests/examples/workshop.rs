@@ -124,7 +124,8 @@ fn files_of(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
             let path = entry.path();
             if path.is_dir() {
                 open.push(path);
-            } else {
+            } else if path.extension().is_none_or(|it| it != "md") {
+                // Words about an example are no reason to fetch its libraries again.
                 let name = path.strip_prefix(folder).expect("it was found below").to_owned();
                 files.push((name, fs::read(&path).expect("a file")));
             }
