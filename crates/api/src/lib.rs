@@ -11,6 +11,7 @@ pub mod admin;
 pub mod answer;
 pub mod body;
 pub mod caller;
+pub mod cookies;
 pub mod desk;
 pub mod document;
 pub mod grpc;
@@ -19,12 +20,11 @@ pub mod live;
 pub mod openapi;
 pub mod problem;
 pub mod public;
+pub mod request;
 pub mod visitor;
 
-mod cookies;
 mod cors;
 mod pace;
-mod request;
 mod told;
 
 pub use desk::{Desk, Installation, RoomDesk};

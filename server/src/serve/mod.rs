@@ -8,6 +8,7 @@
 mod installation;
 mod keys;
 mod plan;
+mod protects;
 mod rooms;
 mod say;
 mod upkeep;
@@ -22,8 +23,8 @@ use waitroom_api::Desk;
 use waitroom_api::admin::Admin;
 use waitroom_api::caller::Role;
 use waitroom_api::grpc::Grpc;
-use waitroom_api::public::Public;
 use waitroom_engine::{Config as EngineConfig, Engine};
+use waitroom_gate::{Front, Gate};
 use waitroom_listen::{Listener, Peer};
 use waitroom_store::seal::MasterKey;
 use waitroom_store::system::System;
@@ -34,6 +35,7 @@ use crate::data::Data;
 use crate::failure::{Exit, Failure};
 use installation::House;
 use plan::Door;
+pub use protects::Protects;
 
 /// Serves rooms to visitors, services and operators.
 #[derive(Debug, Args)]
@@ -64,12 +66,31 @@ pub struct Serve {
     /// Prints the chosen addresses as one line of JSON on standard output.
     #[arg(long)]
     addresses_json: bool,
+    /// What `waitroom protect` was asked for; it starts the same server.
+    #[arg(skip)]
+    protects: Option<Protects>,
 }
 
 /// The name under which this process holds leases and writes the audit.
 const INSTANCE: &str = "waitroom";
 
 impl Serve {
+    /// The server that `waitroom protect` starts.
+    pub fn to_protect(protects: Protects, addresses_json: bool, data: Option<PathBuf>, config: Option<PathBuf>) -> Serve {
+        Serve {
+            dev: false,
+            // Plain HTTP to others is said loudly instead: the site behind is plain too.
+            dev_anywhere: true,
+            public: Some(protects.listen),
+            admin: Some(protects.admin),
+            grpc: None,
+            data,
+            config,
+            addresses_json,
+            protects: Some(protects),
+        }
+    }
+
     pub fn run(&self) -> Result<Exit, Failure> {
         let config = self.configured()?;
         self.check(&config)?;
@@ -95,6 +116,9 @@ impl Serve {
         server.grpc = self.grpc.or(server.grpc);
         if let Some(data) = &self.data {
             server.data = data.clone();
+        }
+        if let Some(protects) = &self.protects {
+            protects.lay_over(&mut config);
         }
         Ok(config)
     }
@@ -173,8 +197,14 @@ impl Serve {
             Failure::new(Exit::Wrong, said).means("the server does not start")
         })?;
 
+        let secrets = keys::gate(&house).await?;
+        let gate = Arc::new(Gate::new(desk.clone(), config.sites.clone(), &secrets));
+
         let mut ending = Ending::listen();
-        say::up(&addresses, &config, rooms, fresh_key.as_deref());
+        match &self.protects {
+            Some(protects) => say::protects(&addresses, &config, protects, fresh_key.as_deref()),
+            None => say::up(&addresses, &config, rooms, fresh_key.as_deref()),
+        }
         if let Some(wanted) = public.limits().connections_wanted {
             say::fewer_connections(wanted, public.limits().connections_max);
         }
@@ -186,6 +216,7 @@ impl Serve {
         let rotation = plan::key_rotation(&config);
         let upkeep = upkeep::run(house.clone(), desk.clone(), tls.collect(), rotation);
         let upkeep = tokio::spawn(upkeep);
+        let gate_upkeep = tokio::spawn(waitroom_gate::upkeep::run(gate.clone()));
 
         let trusted = Arc::new(plan::trusted(&config));
         let stop = tokio::sync::watch::Sender::new(false);
@@ -197,8 +228,8 @@ impl Serve {
         };
         let mut serving = Vec::new();
         {
-            let desk = desk.clone();
-            let make = move |peer: &Peer| Public::new(desk.clone(), peer, trusted.clone());
+            let gate = gate.clone();
+            let make = move |peer: &Peer| Front::new(gate.clone(), peer, trusted.clone());
             serving.push((Door::Public, tokio::spawn(public.serve(make, stopped()))));
         }
         if let Some(admin) = admin {
@@ -220,6 +251,7 @@ impl Serve {
             }
         }
         upkeep.abort();
+        gate_upkeep.abort();
         house.engine.stop().await;
         say::down();
         Ok(())
