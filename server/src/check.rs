@@ -59,7 +59,7 @@ impl Check {
 
 /// What an operator looks at before the doors open.
 fn facts(config: &Config) -> Vec<(&'static str, String)> {
-    let Config { server, limits, tls, trust, pass, store, log, rooms, sites, master_key } =
+    let Config { server, limits, tls, trust, pass, store, log, rooms, sites, master_key, .. } =
         config;
     let or_none = |words: Vec<String>| match &words[..] {
         [] => "none".to_owned(),

@@ -7,9 +7,14 @@
 //! above the ceiling.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use waitroom_core::settings::Rate;
+use waitroom_core::{Actor, Command, Millis};
+
 use crate::gate::{Gate, SiteGate};
+use crate::upkeep::ANSWERS_WITHIN;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -81,8 +86,8 @@ impl Controller {
     pub fn look(&mut self, seen: &Seen) -> u32 {
         let settings = &self.settings;
         let step = u64::from(settings.ceiling_per_min) * 10 * u64::from(settings.step_percent);
-        let crowded = settings.in_flight_max > 0
-            && seen.in_flight > u64::from(settings.in_flight_max);
+        let crowded =
+            settings.in_flight_max > 0 && seen.in_flight > u64::from(settings.in_flight_max);
         let bad = seen.slow + seen.failed;
         self.milli_per_min = if crowded
             || (seen.answers >= ANSWERS_MIN
@@ -93,9 +98,8 @@ impl Controller {
             self.milli_per_min + step
         } else {
             let fallback = u64::from(settings.fallback_per_min) * 1_000;
-            let (now, step) = (self.milli_per_min, step.max(1));
-            now.clamp(fallback.saturating_sub(step), fallback + step)
-                .clamp(now.saturating_sub(step), now + step)
+            let now = self.milli_per_min;
+            fallback.clamp(now.saturating_sub(step), now + step)
         };
         *self = self.clone().bounded();
         self.per_min()
@@ -143,5 +147,122 @@ impl Signals {
     }
 }
 
-/// One look at a site's origin, and the room's pace after it.
-pub async fn follow(_gate: &Gate, _at: &SiteGate) {}
+/// The controller of one site, and when it looked last.
+#[derive(Debug, Default)]
+pub struct Following(Mutex<Option<(Controller, u64)>>);
+
+impl Following {
+    /// The rate from now on, when a window has passed; time in milliseconds of a steady clock.
+    pub fn due(
+        &self,
+        settings: &Settings,
+        now_ms: u64,
+        seen: impl FnOnce() -> Seen,
+    ) -> Option<u32> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (controller, looked_ms) =
+            kept.get_or_insert_with(|| (Controller::new(settings.clone()), now_ms));
+        if now_ms.saturating_sub(*looked_ms) < settings.window.as_millis() as u64 {
+            return None;
+        }
+        *looked_ms = now_ms;
+        Some(controller.look(&seen()))
+    }
+}
+
+/// One look at a site's origin, and the pace of its rooms after it.
+pub async fn follow(gate: &Gate, at: &SiteGate) {
+    let Some(settings) = &at.site.adaptive else { return };
+    at.signals.watch(settings.slow);
+    let now_ms = gate.desk.clock.now_ms();
+    let seen = || at.signals.take(at.origins.in_flight());
+    let Some(per_min) = at.following.due(settings, now_ms, seen) else { return };
+    let rate = Rate { count: per_min, per: Millis::from_secs(60) };
+    for name in at.site.rooms() {
+        let Some(room) = gate.room(name.as_str()) else { continue };
+        // Only a change is worth an entry in the log; rooms without a pace have none to follow.
+        let now = room.desk.settings().and_then(|settings| settings.rate);
+        if now.is_some_and(|now| now != rate) {
+            let pace = Command::Pace { rate, by: Actor::new("gate") };
+            let _ = tokio::time::timeout(ANSWERS_WITHIN, room.desk.send(pace)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good(answers: u64) -> Seen {
+        Seen { answers, ..Seen::default() }
+    }
+
+    fn slow(answers: u64) -> Seen {
+        Seen { answers, slow: answers, ..Seen::default() }
+    }
+
+    #[test]
+    fn an_origin_made_slow_brings_the_rate_down_within_seconds_and_it_recovers() {
+        let settings = Settings::default();
+        let mut controller = Controller::new(settings.clone());
+        for _ in 0..30 {
+            controller.look(&good(100));
+        }
+        assert_eq!(controller.per_min(), 600, "a healthy origin is at the ceiling");
+        // Three windows of two seconds.
+        let fell: Vec<u32> = (0..3).map(|_| controller.look(&slow(100))).collect();
+        assert_eq!(fell, [420, 294, 205]);
+        for _ in 0..30 {
+            controller.look(&slow(100));
+        }
+        assert_eq!(controller.per_min(), settings.floor_per_min, "never below the floor");
+        let first = controller.look(&good(100));
+        assert_eq!(first, 6 + 30, "a step of five percent of the ceiling");
+        for _ in 0..30 {
+            controller.look(&good(100));
+        }
+        assert_eq!(controller.per_min(), 600, "never above the ceiling");
+    }
+
+    #[test]
+    fn errors_and_a_crowd_count_like_slowness_and_a_few_bad_answers_do_not() {
+        let mut controller = Controller::new(Settings { in_flight_max: 50, ..Settings::default() });
+        let before = controller.per_min();
+        let failing = Seen { answers: 100, failed: 11, ..Seen::default() };
+        assert!(controller.look(&failing) < before);
+        let crowded = Seen { answers: 0, in_flight: 51, ..Seen::default() };
+        let before = controller.per_min();
+        assert!(controller.look(&crowded) < before, "also when nothing is answered at all");
+        let before = controller.per_min();
+        let fine = Seen { answers: 100, slow: 10, ..Seen::default() };
+        assert!(controller.look(&fine) > before);
+    }
+
+    #[test]
+    fn without_a_signal_the_rate_goes_to_the_fallback_step_by_step() {
+        let mut controller = Controller::new(Settings::default());
+        for _ in 0..30 {
+            controller.look(&good(100));
+        }
+        assert_eq!(controller.look(&good(4)), 570, "four answers say nothing");
+        for _ in 0..40 {
+            controller.look(&Seen::default());
+        }
+        assert_eq!(controller.per_min(), 60);
+        for _ in 0..40 {
+            controller.look(&slow(100));
+        }
+        for _ in 0..40 {
+            controller.look(&Seen::default());
+        }
+        assert_eq!(controller.per_min(), 60, "from below too");
+    }
+
+    #[test]
+    fn a_look_is_taken_once_in_a_window_of_injected_time() {
+        let (following, settings) = (Following::default(), Settings::default());
+        let looks =
+            (0..=100).filter(|tenth| following.due(&settings, tenth * 100, || good(100)).is_some());
+        assert_eq!(looks.count(), 5, "ten seconds, windows of two");
+    }
+}

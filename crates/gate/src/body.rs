@@ -39,9 +39,9 @@ impl HttpBody for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         match self.get_mut() {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Body::Api(body) => {
-                Pin::new(body).poll_frame(context).map(|it| it.map(|it| it.map_err(|it| match it {})))
-            }
+            Body::Api(body) => Pin::new(body)
+                .poll_frame(context)
+                .map(|it| it.map(|it| it.map_err(|it| match it {}))),
             Body::Origin(body) => Pin::new(&mut **body).poll_frame(context),
         }
     }

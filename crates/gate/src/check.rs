@@ -76,8 +76,8 @@ pub fn check(gate: &Gate, head: &Parts, client: IpAddr, rest: usize) -> Response
             let Some(room) = room else { return response };
             // Some proxies hand on only the first: the pass itself, when it came in the address.
             let moved = facts.query_value("wr_pass").filter(|_| passed.checked_now.is_some());
-            let moved = moved
-                .and_then(|it| gate.pass_cookie(room, it, passed.expires_s, facts.now_s));
+            let moved =
+                moved.and_then(|it| gate.pass_cookie(room, it, passed.expires_s, facts.now_s));
             headers.extend(moved.map(|cookie| (header::SET_COOKIE, cookie)));
             for cookie in gate.inside(&at, room, &passed, &facts) {
                 headers.append(header::SET_COOKIE, cookie);
@@ -191,7 +191,8 @@ mod tests {
     #[test]
     fn every_proxy_s_way_of_asking_is_understood() {
         let shop = || "shop.example".to_owned();
-        let nginx = [("host", "shop.example"), ("x-original-uri", "/a?b=c"), ("x-original-method", "POST")];
+        let nginx =
+            [("host", "shop.example"), ("x-original-uri", "/a?b=c"), ("x-original-method", "POST")];
         let expected = (shop(), "/a".to_owned(), Some("b=c".to_owned()), Method::POST);
         assert_eq!(asked("/gate/check", &nginx), expected);
         let caddy = [

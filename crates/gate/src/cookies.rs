@@ -90,8 +90,7 @@ pub fn for_origin(headers: &HeaderMap) -> Option<Option<HeaderValue>> {
     let mut lines = headers.get_all(header::COOKIE).iter();
     // HTTP/2 may send a line for each cookie; origins of HTTP/1.1 expect one (RFC 9113, 8.2.3).
     let several = headers.get_all(header::COOKIE).iter().nth(1).is_some();
-    let any_ours =
-        lines.any(|line| line.to_str().is_ok_and(|line| line.split(';').any(ours)));
+    let any_ours = lines.any(|line| line.to_str().is_ok_and(|line| line.split(';').any(ours)));
     if !any_ours && !several {
         return None;
     }
@@ -130,7 +129,9 @@ mod tests {
 
     #[test]
     fn the_cookies_of_one_room_are_not_another_s() {
-        let jar = jar(&["a=b; __Host-wr-pass-spring=one; __Host-wr-pass-spring-vip=two;wr-gate-spring=no"]);
+        let jar = jar(&[
+            "a=b; __Host-wr-pass-spring=one; __Host-wr-pass-spring-vip=two;wr-gate-spring=no",
+        ]);
         assert_eq!(shown(&jar, "spring", false).pass, Some("one"));
         assert_eq!(shown(&jar, "spring-vip", false).pass, Some("two"));
         assert_eq!(shown(&jar, "sprin", false).pass, None);

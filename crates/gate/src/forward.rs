@@ -27,10 +27,9 @@ pub struct Hop<'a> {
 /// The visitor's headers become those of a request to the origin. `upgrade` keeps a WebSocket's
 /// two headers; any other upgrade is left out, and the request goes on without it.
 pub fn to_origin(headers: &mut HeaderMap, hop: &Hop<'_>, upgrade: bool) {
-    let trailers = headers
-        .get_all(header::TE)
-        .iter()
-        .any(|it| it.to_str().is_ok_and(|it| tokens(it).any(|it| it.eq_ignore_ascii_case("trailers"))));
+    let trailers = headers.get_all(header::TE).iter().any(|it| {
+        it.to_str().is_ok_and(|it| tokens(it).any(|it| it.eq_ignore_ascii_case("trailers")))
+    });
     strip_hop(headers);
     let ours: Vec<HeaderName> = headers.keys().filter(|name| is_ours(name)).cloned().collect();
     for name in ours {

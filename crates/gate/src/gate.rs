@@ -13,7 +13,7 @@ use waitroom_core::Session;
 use waitroom_core::id::TicketId;
 use waitroom_pass::{CheckedPasses, Pass, Presented, StaffPass, StaffPasses};
 
-use crate::adaptive::Signals;
+use crate::adaptive::{Following, Signals};
 use crate::confirm::Confirmations;
 use crate::cookies::{self, Kind};
 use crate::counts::Counts;
@@ -58,14 +58,15 @@ pub struct SiteGate {
     pub origins: Origins,
     pub counts: Counts,
     pub signals: Signals,
+    pub following: Following,
     cap: Cap,
 }
 
 impl SiteGate {
     fn new(site: Site) -> SiteGate {
         let origins = Origins::new(&site.origins, site.manners.clone());
-        let (counts, signals, cap) = Default::default();
-        SiteGate { site, origins, counts, signals, cap }
+        let (counts, signals, following, cap) = Default::default();
+        SiteGate { site, origins, counts, signals, following, cap }
     }
 }
 
@@ -264,7 +265,13 @@ impl Gate {
     }
 
     /// A pass that came in the query moves to a cookie.
-    pub fn pass_cookie(&self, room: &GateRoom, pass: &str, expires_s: u64, now_s: u64) -> Option<HeaderValue> {
+    pub fn pass_cookie(
+        &self,
+        room: &GateRoom,
+        pass: &str,
+        expires_s: u64,
+        now_s: u64,
+    ) -> Option<HeaderValue> {
         let life_s = expires_s.saturating_sub(now_s);
         cookies::set(Kind::Pass, room.name(), pass, life_s, self.dev())
     }

@@ -108,14 +108,29 @@ mod tests {
         assert_eq!(asked(Method::GET, &[("accept", browser)]), Wants::Page);
         assert_eq!(asked(Method::POST, &[("accept", browser)]), Wants::Page);
         assert_eq!(asked(Method::GET, &[("accept", "application/json")]), Wants::Json);
-        assert_eq!(asked(Method::GET, &[("accept", "text/html;q=0.5, application/json")]), Wants::Json);
-        assert_eq!(asked(Method::GET, &[("accept", "application/problem+json, */*;q=0.1")]), Wants::Json);
-        assert_eq!(asked(Method::GET, &[("accept", "*/*"), ("sec-fetch-dest", "empty")]), Wants::Json);
+        assert_eq!(
+            asked(Method::GET, &[("accept", "text/html;q=0.5, application/json")]),
+            Wants::Json
+        );
+        assert_eq!(
+            asked(Method::GET, &[("accept", "application/problem+json, */*;q=0.1")]),
+            Wants::Json
+        );
+        assert_eq!(
+            asked(Method::GET, &[("accept", "*/*"), ("sec-fetch-dest", "empty")]),
+            Wants::Json
+        );
         assert_eq!(asked(Method::POST, &[("accept", "*/*")]), Wants::Json);
         assert_eq!(asked(Method::GET, &[("accept", "*/*")]), Wants::Page);
         assert_eq!(asked(Method::GET, &[]), Wants::Page);
         assert_eq!(asked(Method::GET, &[("accept", "image/avif,image/webp")]), Wants::Nothing);
-        assert_eq!(asked(Method::GET, &[("accept", "*/*"), ("sec-fetch-dest", "script")]), Wants::Nothing);
-        assert_eq!(asked(Method::GET, &[("accept", "application/json;q=0, text/html")]), Wants::Page);
+        assert_eq!(
+            asked(Method::GET, &[("accept", "*/*"), ("sec-fetch-dest", "script")]),
+            Wants::Nothing
+        );
+        assert_eq!(
+            asked(Method::GET, &[("accept", "application/json;q=0, text/html")]),
+            Wants::Page
+        );
     }
 }

@@ -191,7 +191,11 @@ mod tests {
     #[test]
     fn nothing_that_a_visitor_or_an_operator_writes_becomes_markup() {
         let evil = "</script><script>alert(1)</script>\"'<b>";
-        let html = shown(evil, "/a?x=</script><script>alert(1)//", Some(r#"{"code":"x","title":"<i>","detail":"<i>"}"#));
+        let html = shown(
+            evil,
+            "/a?x=</script><script>alert(1)//",
+            Some(r#"{"code":"x","title":"<i>","detail":"<i>"}"#),
+        );
         assert!(!html.contains("<script>alert"), "{html}");
         assert!(!html.contains("<i>") && !html.contains("<b>"), "{html}");
         assert_eq!(html.matches("</script>").count(), 1, "{html}");
@@ -205,7 +209,16 @@ mod tests {
 
     #[test]
     fn a_place_is_told_in_words() {
-        let html = shown("Spring", "/", Some(r#"{"status":"waiting","position":7,"wait":{"low_s":60,"likely_s":90,"high_s":200}}"#));
-        assert!(html.contains("number <strong>7</strong>") && html.contains("1 to 4 min"), "{html}");
+        let html = shown(
+            "Spring",
+            "/",
+            Some(
+                r#"{"status":"waiting","position":7,"wait":{"low_s":60,"likely_s":90,"high_s":200}}"#,
+            ),
+        );
+        assert!(
+            html.contains("number <strong>7</strong>") && html.contains("1 to 4 min"),
+            "{html}"
+        );
     }
 }

@@ -164,7 +164,8 @@ impl Going {
         if switched {
             let Some(visitor) = upgrade else {
                 origin.give_back(None);
-                return self.trouble(Code::OriginBroken, "it switched to a protocol nobody asked for");
+                return self
+                    .trouble(Code::OriginBroken, "it switched to a protocol nobody asked for");
             };
             let upstream = hyper::upgrade::on(Response::from_parts(head.clone(), incoming));
             one_more(&self.at.counts.tunnels);

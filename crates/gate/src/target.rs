@@ -28,7 +28,9 @@ pub fn safe(to: &str, target_url: &str) -> Option<String> {
     }
     let same = asked.scheme() == target.scheme()
         && matches!(asked.scheme_str(), Some("http" | "https"))
-        && target.authority().is_some_and(|it| it.as_str().eq_ignore_ascii_case(authority.as_str()));
+        && target
+            .authority()
+            .is_some_and(|it| it.as_str().eq_ignore_ascii_case(authority.as_str()));
     same.then(|| to.to_owned())
 }
 
@@ -83,7 +85,10 @@ mod tests {
     #[test]
     fn a_path_of_this_host_and_the_room_s_own_host_are_safe() {
         assert_eq!(safe("/a?b=c#d", TARGET).as_deref(), Some("/a?b=c#d"));
-        assert_eq!(safe("https://shop.example/x", TARGET).as_deref(), Some("https://shop.example/x"));
+        assert_eq!(
+            safe("https://shop.example/x", TARGET).as_deref(),
+            Some("https://shop.example/x")
+        );
         assert_eq!(safe("//evil.example/x", TARGET).as_deref(), Some("/evil.example/x"));
     }
 

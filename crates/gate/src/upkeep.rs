@@ -16,7 +16,7 @@ use crate::session::{Said, SessionWord};
 /// Sessions live for minutes, and a room that is away should be known within a breath or two.
 const EVERY: Duration = Duration::from_secs(1);
 /// A room that does not answer a command in this time cannot be asked.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+pub const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 /// What one request to the engine may hold.
 const COMMANDS_MAX: usize = 1_024;
 /// One command of the core frees at most this many.
@@ -57,12 +57,13 @@ async fn see_to(gate: &Gate, room: &GateRoom) {
         eprintln!("gate: room {:?} {now}", room.name());
     }
     if fine && !renewed.is_empty() {
-        for at in gate.sites.iter().filter(|at| at.site.rooms().any(|it| it.as_str() == room.name())) {
+        for at in
+            gate.sites.iter().filter(|at| at.site.rooms().any(|it| it.as_str() == room.name()))
+        {
             at.counts.renewed.fetch_add(renewed.len() as u64, std::sync::atomic::Ordering::Relaxed);
         }
     }
 }
-
 
 /// Slots that can be free: only where this gate is the only way in.
 fn released(gate: &Gate, room: &GateRoom) -> Vec<waitroom_core::Ticket> {

@@ -158,11 +158,8 @@ pub fn judge(
     {
         return Verdict::Bypass(Bypass::Staff);
     }
-    let presented = Presented {
-        nonce: None,
-        ip: Some(facts.client),
-        user_agent: facts.header("user-agent"),
-    };
+    let presented =
+        Presented { nonce: None, ip: Some(facts.client), user_agent: facts.header("user-agent") };
     let by_signature = [facts.header("waitroom-pass"), facts.query_value("wr_pass")];
     let mut refused = None;
     for text in by_signature.into_iter().flatten() {

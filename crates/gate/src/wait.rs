@@ -66,11 +66,7 @@ pub async fn wait(gate: &Gate, head: &Parts, client: IpAddr) -> Response<Body> {
 }
 
 /// The room of the address that somebody wants to go to.
-fn room_of(
-    gate: &Gate,
-    facts: &Facts<'_>,
-    to: &str,
-) -> Option<(Arc<SiteGate>, Arc<GateRoom>)> {
+fn room_of(gate: &Gate, facts: &Facts<'_>, to: &str) -> Option<(Arc<SiteGate>, Arc<GateRoom>)> {
     let at = gate.site(facts.host)?;
     let path = to.split(['?', '#']).next().unwrap_or("/");
     match verdict::rule(&at.site, &Facts { path, ..*facts }) {

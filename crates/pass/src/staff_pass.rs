@@ -57,7 +57,8 @@ mod tests {
     fn a_staff_pass_is_good_in_its_room_until_its_end() {
         let staff = StaffPasses::new(&[(1, [7; 32])]).expect("one key");
         let text = staff.write("spring", StaffPass { number: 9, expires_s: 100 });
-        let read = |room: &str, text: &str, now_s| staff.read(room, text, now_s).map(|it| it.number);
+        let read =
+            |room: &str, text: &str, now_s| staff.read(room, text, now_s).map(|it| it.number);
         assert_eq!(read("spring", &text, 99), Some(9));
         assert_eq!(read("spring", &text, 100), None, "it is over");
         assert_eq!(read("autumn", &text, 99), None, "another room's");

@@ -62,7 +62,8 @@ fn usable(gate: &Map<String, Value>) -> Map<String, Value> {
     usable
 }
 
-fn site_of(name: String, gate: Gate) -> Site {
+/// The site that this section describes.
+pub fn site_of(name: String, gate: Gate) -> Site {
     let per_min = |rate: Option<Rate>| {
         rate.map_or(0, |rate| (u64::from(rate.count) * 60_000 / rate.per.0.max(1)) as u32)
     };
@@ -136,7 +137,8 @@ pub fn host_pattern(given: &Value) -> Result<String, String> {
 
 pub fn local_path(given: &Value) -> Result<String, String> {
     let text = given.as_str().filter(|it| it.starts_with('/') && it.parse::<Uri>().is_ok());
-    text.map(str::to_owned).ok_or_else(|| format!("{} is not a path; write \"/health\"", shown(given)))
+    text.map(str::to_owned)
+        .ok_or_else(|| format!("{} is not a path; write \"/health\"", shown(given)))
 }
 
 pub fn waiting_status(given: &Value) -> Result<StatusCode, String> {
@@ -181,7 +183,11 @@ fn described(parts: &Map<String, Value>) -> Result<When, String> {
                 let methods = value.as_array().map_or(one, Vec::as_slice);
                 when.methods = methods.iter().map(method).collect::<Result<_, _>>()?;
             }
-            other => return Err(format!("{other:?}: no such part; there are path, host, method, header")),
+            other => {
+                return Err(format!(
+                    "{other:?}: no such part; there are path, host, method, header"
+                ));
+            }
         }
     }
     Ok(when)
@@ -208,6 +214,7 @@ fn header(given: &Value) -> Result<(HeaderName, Option<String>), String> {
         None => (text, None),
     };
     let name = HeaderName::from_bytes(name.trim().as_bytes());
-    let name = name.map_err(|_| format!("{} is not a header; write \"X-Probe: yes\"", shown(given)))?;
+    let name =
+        name.map_err(|_| format!("{} is not a header; write \"X-Probe: yes\"", shown(given)))?;
     Ok((name, value))
 }

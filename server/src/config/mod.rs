@@ -57,6 +57,8 @@ pub struct Config {
     pub rooms: BTreeMap<RoomName, Settings>,
     /// The sites that this server stands before.
     pub sites: Vec<Site>,
+    /// What every site begins with.
+    pub gate: Site,
     /// The master key, where the environment gives it.
     pub master_key: Option<MasterKey>,
 }
@@ -95,8 +97,9 @@ impl Config {
         if !wrong.is_empty() {
             return Err(source.mistakes(wrong));
         }
-        let sections::Sections { server, limits, tls, trust, pass, store, log, gate: _ } = sections;
-        Ok(Config { server, limits, tls, trust, pass, store, log, rooms, sites, master_key })
+        let sections::Sections { server, limits, tls, trust, pass, store, log, gate } = sections;
+        let gate = gate::site_of("gate".to_owned(), gate);
+        Ok(Config { server, limits, tls, trust, pass, store, log, rooms, sites, gate, master_key })
     }
 }
 

@@ -17,9 +17,7 @@ use waitroom_core::settings::Rate;
 use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
 use waitroom_store::RoomName;
 
-use super::gate::{
-    host_pattern, local_path, origin, room_name, rule, waiting_status, when,
-};
+use super::gate::{host_pattern, local_path, origin, room_name, rule, waiting_status, when};
 use super::values::{address, count, file, list, net, pace, size, span, url};
 
 /// A struct of keys, each `name: type = how it is read`; and the reading of all of them, so that
@@ -220,8 +218,7 @@ words!(LogFormat as FORMATS { "text" = Text, "json" = Json, });
 words!(FailMode as FAILS { "closed" = Closed, "open" = Open, });
 /// These are the gate's own words.
 const CRAWLERS: Words<Crawlers> = Words(&[("wait", Crawlers::Wait), ("pass", Crawlers::Pass)]);
-const WAITINGS: Words<Waiting> =
-    Words(&[("page", Waiting::Page), ("redirect", Waiting::Redirect)]);
+const WAITINGS: Words<Waiting> = Words(&[("page", Waiting::Page), ("redirect", Waiting::Redirect)]);
 words!(LogLevel as LEVELS {
     "error" = Error,
     "warn" = Warn,

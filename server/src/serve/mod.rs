@@ -76,7 +76,12 @@ const INSTANCE: &str = "waitroom";
 
 impl Serve {
     /// The server that `waitroom protect` starts.
-    pub fn to_protect(protects: Protects, addresses_json: bool, data: Option<PathBuf>, config: Option<PathBuf>) -> Serve {
+    pub fn to_protect(
+        protects: Protects,
+        addresses_json: bool,
+        data: Option<PathBuf>,
+        config: Option<PathBuf>,
+    ) -> Serve {
         Serve {
             dev: false,
             // Plain HTTP to others is said loudly instead: the site behind is plain too.

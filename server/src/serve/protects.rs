@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use hyper::Uri;
 use waitroom_core::Settings;
 use waitroom_core::settings::Rate;
-use waitroom_gate::Site;
 use waitroom_store::RoomName;
 
 use crate::config::Config;
@@ -40,7 +39,8 @@ impl Protects {
         };
         config.rooms.insert(self.room.clone(), room);
         // The whole host is the site; the gate before it is the only way that this command knows.
-        let mut site = Site::of_room(self.room.clone());
+        let mut site = config.gate.clone();
+        site.room = Some(self.room.clone());
         site.origins = vec![self.origin.clone()];
         site.only_way_in = true;
         config.sites = vec![site];

@@ -68,7 +68,8 @@ pub fn protects(
     let scheme = if config.tls.public.cert.is_some() { "https" } else { "http" };
     let open = format!("{scheme}://{public}");
     let Protects { origin, room, capacity, rate_text, queue_all, .. } = protects;
-    let quiet = if *queue_all { "everyone waits for a turn" } else { "straight through when quiet" };
+    let quiet =
+        if *queue_all { "everyone waits for a turn" } else { "straight through when quiet" };
     eprintln!("waitroom {version} stands before {origin}");
     eprintln!("  visitors {open}   {capacity} inside at once, {rate_text}; {quiet}");
     eprintln!("  board    {open}/.waitroom/v1/rooms/{room}/board");
@@ -85,10 +86,14 @@ pub fn protects(
             eprintln!("  export WAITROOM_SERVER=http://{admin}");
         }
     }
-    eprintln!("  waitroom pause {room} --reason \"back in five minutes\"   nobody enters, places are kept");
+    eprintln!(
+        "  waitroom pause {room} --reason \"back in five minutes\"   nobody enters, places are kept"
+    );
     eprintln!("  waitroom resume {room}");
     eprintln!("  waitroom admit {room} 10                                the next ten, now");
-    eprintln!("your site learns who was let in from the headers Waitroom-Ticket and Waitroom-Room,");
+    eprintln!(
+        "your site learns who was let in from the headers Waitroom-Ticket and Waitroom-Room,"
+    );
     eprintln!("and ends a session by answering with Waitroom-Session: complete");
     if config.server.dev && !public.ip().is_loopback() {
         eprintln!("note: this is plain HTTP and others can reach it; put TLS before it and add");

@@ -78,7 +78,8 @@ impl Origins {
         };
         let living = turned().filter(others).filter(|it| it.health.lives(now_ms));
         let chosen = living.min_by_key(|it| it.in_use());
-        let chosen = chosen.or_else(|| turned().filter(others).min_by_key(|it| it.health.retry_at()));
+        let chosen =
+            chosen.or_else(|| turned().filter(others).min_by_key(|it| it.health.retry_at()));
         chosen.or_else(|| turned().next()).cloned()
     }
 }
