@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::json;
 use waitroom_api::document::value::rate_text;
 use waitroom_core::settings::Rate;
+use waitroom_gate::Site;
 
 use crate::config::{Config, Environment, Limits, TlsFiles};
 use crate::failure::{Exit, Failure};
@@ -58,7 +59,8 @@ impl Check {
 
 /// What an operator looks at before the doors open.
 fn facts(config: &Config) -> Vec<(&'static str, String)> {
-    let Config { server, limits, tls, trust, pass, store, log, rooms, master_key, .. } = config;
+    let Config { server, limits, tls, trust, pass, store, log, rooms, sites, master_key, .. } =
+        config;
     let metrics = if config.metrics.open { "without a key" } else { "with a key" };
     let traces = match &config.telemetry.otlp {
         Some(_) => format!("{} % of requests", config.telemetry.sample * 100.0),
@@ -79,6 +81,10 @@ fn facts(config: &Config) -> Vec<(&'static str, String)> {
         (None, Some(file)) => format!("in {}", file.display()),
         (None, None) => "in the data folder".to_owned(),
     };
+    let site = |site: &Site| {
+        let origins: Vec<String> = site.origins.iter().map(ToString::to_string).collect();
+        format!("{} -> {}", site.name, origins.join(" "))
+    };
     let Limits { join, status, heartbeat, session, connections_max, .. } = limits;
     let paces =
         [("join", join), ("status", status), ("heartbeat", heartbeat), ("session", session)];
@@ -94,5 +100,6 @@ fn facts(config: &Config) -> Vec<(&'static str, String)> {
         ("store", format!("{}, {}; master key {key}", store.kind, store.durability)),
         ("log", format!("{}, {}; metrics {metrics}; traces {traces}", log.level, log.format)),
         ("rooms", or_none(rooms.keys().map(ToString::to_string).collect())),
+        ("sites", or_none(sites.iter().map(site).collect())),
     ]
 }

@@ -23,6 +23,7 @@ mod log;
 mod out;
 mod pause;
 mod place;
+mod protect;
 mod rehearse;
 mod repair;
 mod restore;
@@ -60,6 +61,7 @@ struct Cli {
 enum Command {
     /// Runs a whole sale under virtual time and tells how it went.
     Rehearse(Box<rehearse::Rehearse>),
+    Protect(Box<protect::Protect>),
     Serve(Box<serve::Serve>),
     Verify(verify::Verify),
     Rooms(rooms::Rooms),
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
     };
     match cli.command {
         Command::Rehearse(it) => it.run(),
+        Command::Protect(it) => finish(false, |_| it.run()),
         Command::Serve(it) => finish(false, |_| it.run()),
         Command::Verify(it) => finish(it.json, |out| it.run(out)),
         Command::Rooms(it) => finish(it.json, |out| it.run(out)),

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -64,6 +64,15 @@ pub trait Installation: Send + Sync + 'static {
     ) -> Pending<'a, Result<(), Problem>>;
 }
 
+/// What operators ask of the gate, where there is one. The gate stands on this crate, so it is
+/// only known here by what it can say.
+pub trait GateDesk: Send + Sync + 'static {
+    /// Every site: its verdicts and bypasses by reason, its origins.
+    fn report(&self) -> serde_json::Value;
+    /// A staff pass for a room.
+    fn staff_pass(&self, room: &str, number: u64, expires_s: u32) -> String;
+}
+
 /// What a room is opened with.
 #[derive(Debug)]
 pub struct RoomKit {
@@ -104,6 +113,8 @@ pub struct Desk {
     pub alarm: Arc<Notify>,
     /// Turns true when the instance drains: live channels say goodbye.
     pub draining: watch::Sender<bool>,
+    /// Set once there is a gate, which holds this desk in turn.
+    pub gate: OnceLock<Weak<dyn GateDesk>>,
 }
 
 /// All that this instance signs and checks.
@@ -156,6 +167,7 @@ impl Desk {
             earlier: Memory::default(),
             alarm: Arc::default(),
             draining: watch::Sender::new(false),
+            gate: OnceLock::new(),
         }
     }
 

@@ -11,6 +11,7 @@ pub mod admin;
 pub mod answer;
 pub mod body;
 pub mod caller;
+pub mod cookies;
 pub mod desk;
 pub mod document;
 pub mod facts;
@@ -23,13 +24,12 @@ pub mod openapi;
 pub mod openapi_page;
 pub mod problem;
 pub mod public;
+pub mod request;
 pub mod visitor;
 
-mod cookies;
 mod cors;
 mod pace;
 mod pulse;
-mod request;
 mod told;
 mod written;
 

@@ -50,9 +50,11 @@ codes! {
     JoinTokenInvalid "join_token_invalid" 401 "The join token is not valid";
     ApiKeyMissing "api_key_missing" 401 "An API key is needed";
     ApiKeyInvalid "api_key_invalid" 401 "The API key is not valid";
+    PassRequired "pass_required" 401 "A pass is needed; the waiting room gives one";
     ChallengeRequired "challenge_required" 403 "A challenge must be answered first";
     Forbidden "forbidden" 403 "This caller may not do that";
     HeaderRequired "header_required" 403 "A request that relies on a cookie needs the header Waitroom-Request";
+    PassRefused "pass_refused" 403 "The pass was altered or was never a pass";
     OriginRefused "origin_refused" 403 "Pages of this origin may not talk to this room";
     NotFound "not_found" 404 "There is nothing here";
     RoomUnknown "room_unknown" 404 "There is no such room";
@@ -80,6 +82,10 @@ codes! {
     UpgradeRequired "upgrade_required" 426 "This address speaks WebSocket";
     RateLimited "rate_limited" 429 "Too many requests";
     Internal "internal" 500 "Something went wrong here";
+    OriginDown "origin_down" 502 "The site behind the waiting room cannot be reached";
+    OriginBroken "origin_broken" 502 "The site behind the waiting room broke off";
+    OriginBusy "origin_busy" 503 "The site behind the waiting room has as much to do as it may";
+    OriginSlow "origin_slow" 504 "The site behind the waiting room did not answer in time";
     QueueFull "queue_full" 503 "The queue is full";
     Maintenance "maintenance" 503 "The room is under maintenance";
     Draining "draining" 503 "The room takes nobody new";

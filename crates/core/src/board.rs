@@ -203,6 +203,14 @@ impl State {
         self.slots.iter().filter(|(_, inside)| inside.deadline() <= at).count() as u64
     }
 
+    /// Ended sessions whose slot is still taken, because some gate may yet accept their pass: the
+    /// ended-set that gates confirm.
+    pub fn held(&self) -> impl Iterator<Item = Ticket> + '_ {
+        let held = self.slots.iter();
+        held.filter(|(_, inside)| matches!(inside.stage, Stage::Held { .. }))
+            .map(|(_, inside)| inside.ticket)
+    }
+
     /// How many blocks at the front of a lane are forgotten, and whether one is still kept.
     pub fn forgotten_blocks(&self, lane: crate::units::LaneId) -> u64 {
         self.lane(lane).map_or(0, |lane| lane.forgotten_to)

@@ -5,7 +5,7 @@
 //! To add a command: a variant here, a verb file that decides it, an arm in `Room::decide`, a row
 //! in the reference model, a line in the simulator's visitors.
 
-use crate::settings::Settings;
+use crate::settings::{Rate, Settings};
 use crate::units::{Epoch, Identity, JoinKey, LaneId, Number, Presented, Ticket};
 use std::sync::Arc;
 
@@ -18,6 +18,12 @@ pub enum Command {
     /// Puts new settings in place of the old, or changes nothing at all.
     Configure {
         settings: Box<Settings>,
+        by: Actor,
+    },
+    /// Changes the pace and nothing else, whatever the other settings are at that moment. A room
+    /// in which only operators let people in has no pace to change.
+    Pace {
+        rate: Rate,
         by: Actor,
     },
     Join(Join),

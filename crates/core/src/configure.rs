@@ -6,7 +6,7 @@ use crate::event::{Event, What};
 use crate::lane::{Lane, LaneIndex};
 use crate::reply::{Refusal, Reply};
 use crate::room::{Decided, Room};
-use crate::settings::{Invalid, Settings, bad};
+use crate::settings::{Invalid, Rate, Settings, bad};
 use crate::state::Phase;
 use crate::units::{Epoch, LaneId, Timestamp};
 use std::sync::Arc;
@@ -35,6 +35,23 @@ impl Room {
         // A room that is due opens with its settings, so that the next join already gets in.
         self.push_steps(at, &settings, self.state.draw.commitment.is_some(), out);
         Ok(Reply::Done)
+    }
+
+    /// The settings in force with another pace: one command, so that a change by an operator that
+    /// came just before is never undone.
+    pub(crate) fn decide_pace(
+        &self,
+        at: Timestamp,
+        rate: Rate,
+        by: &Actor,
+        out: &mut Vec<Event>,
+    ) -> Decided {
+        let settings = self.state.ready()?;
+        if settings.rate.is_none() {
+            return Ok(Reply::Done);
+        }
+        let paced = Settings { rate: Some(rate), ..Settings::clone(settings) };
+        self.decide_configure(at, &paced, by, out)
     }
 
     /// What may not change any more, because tickets that exist depend on it.

@@ -49,6 +49,7 @@ impl Room {
         let decided = match command {
             Command::Open { epoch } => self.decide_open(at, *epoch, out),
             Command::Configure { settings, by } => self.decide_configure(at, settings, by, out),
+            Command::Pace { rate, by } => self.decide_pace(at, *rate, by, out),
             Command::Join(join) => self.decide_join(at, join, out),
             Command::Claim(presented) => self.decide_claim(at, presented, out),
             Command::Leave(presented) => self.decide_leave(at, presented, out),

@@ -288,7 +288,7 @@ impl State {
     }
 
     /// During maintenance that closes the site for those inside too, their time stands still.
-    pub(crate) fn frozen(&self) -> bool {
+    pub fn frozen(&self) -> bool {
         matches!(self.hold, Some(Hold::Maintenance { .. }))
             && self.settings.as_ref().is_some_and(|settings| !settings.keep_inside)
     }

@@ -7,6 +7,7 @@
 //! | ticket token `wt1_…` | we | HMAC | `ticket_token.rs` |
 //! | live ticket `wl1_…`, single use | we | HMAC | `live_ticket.rs`, `used.rs` |
 //! | checked pass `wc1_…`, a gate's cookie | we | HMAC | `checked_pass.rs` |
+//! | staff pass `wf1_…` | we | HMAC | `staff_pass.rs` |
 //! | adapter token, for the earlier interfaces | we | JWT, HS256 or RS256 | `adapter_token.rs` |
 //! | pass | everybody | JWT, ES256, RS256 or EdDSA | `passes.rs`, `pass_claims.rs` |
 //! | join token | we, signed by the shop | JWT | `join_token.rs` |
@@ -31,6 +32,7 @@ mod schedule;
 mod sealed;
 mod secrets;
 mod signing_key;
+mod staff_pass;
 mod ticket_token;
 mod used;
 
@@ -46,6 +48,7 @@ pub use schedule::Rotation;
 pub use sealed::TokenText;
 pub use secrets::WrongSecrets;
 pub use signing_key::{KeyError, SigningKey};
+pub use staff_pass::{StaffPass, StaffPasses};
 pub use ticket_token::{TicketToken, TicketTokens};
 pub use waitroom_verifier::{
     Alg, Binding, IpPrefix, Pass, Presented, Refused, Rules, Unseen, Verifier,

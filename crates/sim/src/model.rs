@@ -65,6 +65,7 @@ impl Model {
         let answer = match command {
             Command::Open { epoch } => self.open(at, *epoch),
             Command::Configure { settings, .. } => self.configure(at, settings),
+            Command::Pace { rate, .. } => self.pace(at, *rate),
             Command::Join(join) => self.join(at, join),
             Command::Claim(presented) => self.claim(at, presented),
             Command::Leave(presented) => self.leave(at, presented),

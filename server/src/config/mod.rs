@@ -9,6 +9,7 @@
 //! To add a key: a line in `sections.rs`, and one in `default.toml` with its reason.
 
 mod environment;
+pub mod gate;
 mod mistakes;
 pub mod sections;
 mod size;
@@ -24,6 +25,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use waitroom_api::document::{self, Mistake};
 use waitroom_core::Settings;
+use waitroom_gate::Site;
 use waitroom_store::RoomName;
 use waitroom_store::seal::MasterKey;
 
@@ -56,6 +58,10 @@ pub struct Config {
     pub metrics: Metrics,
     pub telemetry: Telemetry,
     pub rooms: BTreeMap<RoomName, Settings>,
+    /// The sites that this server stands before.
+    pub sites: Vec<Site>,
+    /// What every site begins with.
+    pub gate: Site,
     /// The master key, where the environment gives it.
     pub master_key: Option<MasterKey>,
 }
@@ -87,14 +93,26 @@ impl Config {
         lay_over(&mut all, source.take_root());
         let mut wrong = environment.lay_over(&mut all, &mut source);
         let rooms = read_rooms(all.remove("rooms"), &mut wrong);
+        let sites = gate::read_sites(all.remove("sites"), &all, &mut wrong);
         let sections = sections::read(all, &defaults(), &mut wrong);
         together::check(&sections, &mut wrong);
         let master_key = environment.master_key(&mut wrong);
         if !wrong.is_empty() {
             return Err(source.mistakes(wrong));
         }
-        let sections::Sections { server, limits, tls, trust, pass, store, log, metrics, telemetry } =
-            sections;
+        let sections::Sections {
+            server,
+            limits,
+            tls,
+            trust,
+            pass,
+            store,
+            log,
+            metrics,
+            telemetry,
+            gate,
+        } = sections;
+        let gate = gate::site_of("gate".to_owned(), gate);
         Ok(Config {
             server,
             limits,
@@ -106,6 +124,8 @@ impl Config {
             metrics,
             telemetry,
             rooms,
+            sites,
+            gate,
             master_key,
         })
     }

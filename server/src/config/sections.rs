@@ -9,11 +9,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hyper::{StatusCode, Uri};
 use serde_json::{Map, Value};
 use waitroom_api::document::Mistake;
 use waitroom_api::document::value::{Words, flag, or_none, shown};
 use waitroom_core::settings::Rate;
+use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
+use waitroom_store::RoomName;
 
+use super::gate::{host_pattern, local_path, origin, room_name, rule, waiting_status, when};
 use super::values::{address, collector, count, file, list, net, pace, share, size, span, url};
 
 /// A struct of keys, each `name: type = how it is read`; and the reading of all of them, so that
@@ -63,6 +67,7 @@ tables!(Sections {
     log: Log,
     metrics: Metrics,
     telemetry: Telemetry,
+    gate: Gate,
 });
 
 section!(Server {
@@ -143,6 +148,51 @@ section!(Telemetry {
     sample: f64 = share,
 });
 
+section!(Gate {
+    hosts: Vec<String> = list(host_pattern),
+    origins: Vec<Uri> = list(origin),
+    room: Option<RoomName> = |it| or_none(it, room_name),
+    rules: Vec<Rule> = list(rule),
+    bypass: Vec<When> = list(when),
+    crawlers: Crawlers = |it| CRAWLERS.read(it),
+    waiting: Waiting = |it| WAITINGS.read(it),
+    waiting_status: StatusCode = waiting_status,
+    fail: FailMode = |it| FAILS.read(it),
+    fail_open_per_second: u64 = count(1..=MILLION),
+    checked_for: Duration = span(Duration::from_secs(1)..=HOUR),
+    only_way_in: bool = flag,
+    keep_host: bool = flag,
+    connect_timeout: Duration = span(TIMEOUT_MIN..=HOUR),
+    answer_timeout: Duration = span(TIMEOUT_MIN..=HOUR),
+    idle_timeout: Duration = span(TIMEOUT_MIN..=HOUR),
+    in_flight_max: u64 = count(1..=MILLION),
+    idle_connections_max: u64 = count(0..=100_000),
+    health_path: Option<String> = |it| or_none(it, local_path),
+    health_every: Duration = span(Duration::from_secs(1)..=HOUR),
+    adaptive: bool = flag,
+    adaptive_floor: Option<Rate> = pace,
+    adaptive_ceiling: Option<Rate> = pace,
+    adaptive_fallback: Option<Rate> = pace,
+    adaptive_slow: Duration = span(Duration::from_millis(1)..=HOUR),
+    adaptive_bad_percent: u64 = count(0..=100),
+    adaptive_in_flight: u64 = count(0..=MILLION),
+    adaptive_window: Duration = span(Duration::from_secs(1)..=HOUR),
+    adaptive_step_percent: u64 = count(1..=100),
+    adaptive_cut_percent: u64 = count(1..=99),
+});
+
+/// A site: what it says, laid over `[gate]`. `path` is where it stands.
+pub fn read_site(
+    path: &str,
+    site: Map<String, Value>,
+    gate: &Map<String, Value>,
+    wrong: &mut Vec<Mistake>,
+) -> Gate {
+    let mut entries = gate.clone();
+    entries.extend(site);
+    Gate::read(&mut Table { path: path.to_owned(), entries, defaults: gate, wrong })
+}
+
 const MILLION: u64 = 1_000_000;
 /// Less cuts honest clients on slow links; zero cuts everybody.
 const TIMEOUT_MIN: Duration = Duration::from_millis(100);
@@ -174,6 +224,10 @@ words!(Binding as BINDINGS { "nonce" = Nonce, "address" = Address, "agent" = Age
 words!(StoreKind as STORES { "file" = File, "memory" = Memory, });
 words!(Durability as DURABILITIES { "local-sync" = LocalSync, });
 words!(LogFormat as FORMATS { "text" = Text, "json" = Json, });
+words!(FailMode as FAILS { "closed" = Closed, "open" = Open, });
+/// These are the gate's own words.
+const CRAWLERS: Words<Crawlers> = Words(&[("wait", Crawlers::Wait), ("pass", Crawlers::Pass)]);
+const WAITINGS: Words<Waiting> = Words(&[("page", Waiting::Page), ("redirect", Waiting::Redirect)]);
 words!(LogLevel as LEVELS {
     "error" = Error,
     "warn" = Warn,
@@ -228,9 +282,9 @@ impl Table<'_> {
     /// What nobody asked for is no key.
     fn close(&mut self, known: &[&str]) {
         for key in self.entries.keys() {
-            // Rooms are read apart, but whoever mistypes them means them.
-            let rooms = self.path.is_empty().then_some("rooms");
-            let known = known.iter().copied().chain(rooms);
+            // Rooms and sites are read apart, but whoever mistypes them means them.
+            let apart = if self.path.is_empty() { &["rooms", "sites"][..] } else { &[] };
+            let known = known.iter().chain(apart).copied();
             self.wrong.push(Mistake::unknown_key(self.path_of(key), key, known));
         }
     }

@@ -105,6 +105,14 @@ pub async fn keep<S: Store + Clone>(house: &House<S>, passes: &Passes) -> Result
     Ok(())
 }
 
+/// What the gate signs its own cookies with.
+pub async fn gate<S: Store + Clone>(house: &House<S>) -> Result<waitroom_gate::Secrets, Failure> {
+    Ok(waitroom_gate::Secrets {
+        checked: secret(house, "tokens/gate/1").await?,
+        staff: secret(house, "tokens/staff/1").await?,
+    })
+}
+
 async fn secret<S: Store + Clone>(house: &House<S>, name: &str) -> Result<[u8; 32], Failure> {
     house.secret(name).await.map_err(|error| unreadable(&error.to_string()))
 }

@@ -11,6 +11,7 @@ mod keyring;
 mod keys;
 mod office;
 mod plan;
+mod protects;
 mod reload;
 mod rooms;
 mod say;
@@ -25,9 +26,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use waitroom_api::Desk;
 use waitroom_api::admin::Admin;
 use waitroom_api::caller::Role;
+use waitroom_api::desk::GateDesk;
 use waitroom_api::grpc::Grpc;
-use waitroom_api::public::Public;
 use waitroom_engine::{Config as EngineConfig, Engine};
+use waitroom_gate::{Front, Gate};
 use waitroom_listen::{Listener, Peer};
 use waitroom_store::seal::MasterKey;
 use waitroom_store::system::System;
@@ -39,6 +41,7 @@ use crate::failure::{Exit, Failure};
 use crate::telemetry::{Exporter, Lines};
 use installation::House;
 use plan::Door;
+pub use protects::Protects;
 use reload::Reload;
 
 /// Serves rooms to visitors, services and operators.
@@ -75,12 +78,36 @@ pub struct Serve {
     /// Prints the chosen addresses as one line of JSON on standard output.
     #[arg(long)]
     addresses_json: bool,
+    /// What `waitroom protect` was asked for; it starts the same server.
+    #[arg(skip)]
+    protects: Option<Protects>,
 }
 
 /// The name under which this process holds leases and writes the audit.
 const INSTANCE: &str = "waitroom";
 
 impl Serve {
+    /// The server that `waitroom protect` starts.
+    pub fn to_protect(
+        protects: Protects,
+        addresses_json: bool,
+        data: Option<PathBuf>,
+        config: Option<PathBuf>,
+    ) -> Serve {
+        Serve {
+            dev: false,
+            // Plain HTTP to others is said loudly instead: the site behind is plain too.
+            dev_anywhere: true,
+            public: Some(protects.listen),
+            admin: Some(protects.admin),
+            grpc: None,
+            data,
+            config,
+            addresses_json,
+            protects: Some(protects),
+        }
+    }
+
     pub fn run(&self) -> Result<Exit, Failure> {
         let config = self.configured()?;
         self.check(&config)?;
@@ -107,6 +134,9 @@ impl Serve {
         server.grpc = self.grpc.or(server.grpc);
         if let Some(data) = &self.data {
             server.data = data.clone();
+        }
+        if let Some(protects) = &self.protects {
+            protects.lay_over(&mut config);
         }
         Ok(config)
     }
@@ -189,8 +219,16 @@ impl Serve {
             Failure::new(Exit::Wrong, said).means("the server does not start")
         })?;
 
+        let secrets = keys::gate(&house).await?;
+        let gate = Arc::new(Gate::new(desk.clone(), config.sites.clone(), &secrets));
+        let known: Arc<dyn GateDesk> = gate.clone();
+        let _ = desk.gate.set(Arc::downgrade(&known));
+
         let mut ending = Ending::listen();
-        say::up(&addresses, &config, rooms, fresh_key.as_deref());
+        match &self.protects {
+            Some(protects) => say::protects(&addresses, &config, protects, fresh_key.as_deref()),
+            None => say::up(&addresses, &config, rooms, fresh_key.as_deref()),
+        }
         if let Some(wanted) = public.limits().connections_wanted {
             say::fewer_connections(wanted, public.limits().connections_max);
         }
@@ -203,6 +241,7 @@ impl Serve {
         let reload = Reload::new(self.config.clone(), config.rooms.clone(), tls.collect(), lines);
         let upkeep = upkeep::run(house.clone(), desk.clone(), reload, rotation);
         let upkeep = tokio::spawn(upkeep);
+        let gate_upkeep = tokio::spawn(waitroom_gate::upkeep::run(gate.clone()));
 
         let trusted = Arc::new(plan::trusted(&config));
         let stop = tokio::sync::watch::Sender::new(false);
@@ -214,8 +253,8 @@ impl Serve {
         };
         let mut serving = Vec::new();
         {
-            let desk = desk.clone();
-            let make = move |peer: &Peer| Public::new(desk.clone(), peer, trusted.clone());
+            let gate = gate.clone();
+            let make = move |peer: &Peer| Front::new(gate.clone(), peer, trusted.clone());
             serving.push((Door::Public, tokio::spawn(public.serve(make, stopped()))));
         }
         if let Some(admin) = admin {
@@ -237,6 +276,7 @@ impl Serve {
             }
         }
         upkeep.abort();
+        gate_upkeep.abort();
         house.note_use(true).await;
         house.engine.stop().await;
         if let Some(exporter) = exporter {

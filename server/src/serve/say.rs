@@ -10,6 +10,7 @@ use waitroom_listen::{Outcome, TlsError};
 use waitroom_store::RoomName;
 
 use super::plan::Door;
+use super::protects::Protects;
 use crate::config::{Config, Mistakes, StoreKind, TlsFiles};
 use crate::failure::{Exit, Failure};
 
@@ -64,6 +65,51 @@ pub fn up(addresses: &Addresses, config: &Config, rooms: usize, fresh_key: Optio
     if let Some(key) = fresh_key {
         // For the eyes of whoever started it, and in no log.
         eprintln!("owner's API key, shown this once: {key}");
+    }
+}
+
+/// What `waitroom protect` says: where to look, and what to do next.
+pub fn protects(
+    addresses: &Addresses,
+    config: &Config,
+    protects: &Protects,
+    fresh_key: Option<&str>,
+) {
+    let version = env!("CARGO_PKG_VERSION");
+    let public = addresses.public;
+    let scheme = if config.tls.public.cert.is_some() { "https" } else { "http" };
+    let open = format!("{scheme}://{public}");
+    let Protects { origin, room, capacity, rate_text, queue_all, .. } = protects;
+    let quiet =
+        if *queue_all { "everyone waits for a turn" } else { "straight through when quiet" };
+    eprintln!("waitroom {version} stands before {origin}");
+    eprintln!("  visitors {open}   {capacity} inside at once, {rate_text}; {quiet}");
+    eprintln!("  board    {open}/.waitroom/v1/rooms/{room}/board");
+    if let Some(admin) = addresses.admin {
+        eprintln!("  admin    http://{admin}");
+        if let Some(key) = fresh_key {
+            eprintln!("  key      {key}   (shown this once)");
+        }
+        eprintln!();
+        eprintln!("next, in another terminal:");
+        if let Some(key) = fresh_key {
+            eprintln!("  export WAITROOM_SERVER=http://{admin} WAITROOM_ADMIN_KEY={key}");
+        } else {
+            eprintln!("  export WAITROOM_SERVER=http://{admin}");
+        }
+    }
+    eprintln!(
+        "  waitroom pause {room} --reason \"back in five minutes\"   nobody enters, places are kept"
+    );
+    eprintln!("  waitroom resume {room}");
+    eprintln!("  waitroom admit {room} 10                                the next ten, now");
+    eprintln!(
+        "your site learns who was let in from the headers Waitroom-Ticket and Waitroom-Room,"
+    );
+    eprintln!("and ends a session by answering with Waitroom-Session: complete");
+    if config.server.dev && !public.ip().is_loopback() {
+        eprintln!("note: this is plain HTTP and others can reach it; put TLS before it and add");
+        eprintln!("      --behind-tls, or give a certificate in --config FILE ([tls.public])");
     }
 }
 

@@ -54,8 +54,9 @@ fn row(code: Code) -> (Grpc, Option<Number>) {
         | Code::TokenInvalid
         | Code::JoinTokenInvalid
         | Code::ApiKeyMissing
-        | Code::ApiKeyInvalid => (Grpc::Unauthenticated, None),
-        Code::Forbidden | Code::HeaderRequired | Code::OriginRefused => {
+        | Code::ApiKeyInvalid
+        | Code::PassRequired => (Grpc::Unauthenticated, None),
+        Code::Forbidden | Code::HeaderRequired | Code::OriginRefused | Code::PassRefused => {
             (Grpc::PermissionDenied, None)
         }
         Code::ChallengeRequired => (Grpc::PermissionDenied, Some(NotAllowed)),
@@ -75,8 +76,10 @@ fn row(code: Code) -> (Grpc, Option<Number>) {
         Code::Maintenance | Code::Draining => (Grpc::Unavailable, Some(NotAllowed)),
         Code::QueueFull => (Grpc::ResourceExhausted, Some(QueueFull)),
         Code::RateLimited | Code::BodyTooLarge => (Grpc::ResourceExhausted, None),
-        Code::BodyTooSlow => (Grpc::DeadlineExceeded, None),
+        Code::BodyTooSlow | Code::OriginSlow => (Grpc::DeadlineExceeded, None),
         Code::Internal => (Grpc::Internal, None),
+        // Only the gate says these, which speaks no gRPC.
+        Code::OriginDown | Code::OriginBroken | Code::OriginBusy => (Grpc::Unavailable, None),
         Code::Overloaded | Code::Unavailable | Code::OutcomeUnknown | Code::Stopping => {
             (Grpc::Unavailable, None)
         }
@@ -141,9 +144,11 @@ mod tests {
         ("join_token_invalid", "Unauthenticated", ""),
         ("api_key_missing", "Unauthenticated", ""),
         ("api_key_invalid", "Unauthenticated", ""),
+        ("pass_required", "Unauthenticated", ""),
         ("challenge_required", "PermissionDenied", "WTR009"),
         ("forbidden", "PermissionDenied", ""),
         ("header_required", "PermissionDenied", ""),
+        ("pass_refused", "PermissionDenied", ""),
         ("origin_refused", "PermissionDenied", ""),
         ("not_found", "NotFound", ""),
         ("room_unknown", "NotFound", "WTR006"),
@@ -171,6 +176,10 @@ mod tests {
         ("upgrade_required", "Unimplemented", ""),
         ("rate_limited", "ResourceExhausted", ""),
         ("internal", "Internal", ""),
+        ("origin_down", "Unavailable", ""),
+        ("origin_broken", "Unavailable", ""),
+        ("origin_busy", "Unavailable", ""),
+        ("origin_slow", "DeadlineExceeded", ""),
         ("queue_full", "ResourceExhausted", "WTR005"),
         ("maintenance", "Unavailable", "WTR009"),
         ("draining", "Unavailable", "WTR009"),

@@ -84,7 +84,8 @@ const ROWS: &[Row] = &[
 fn rows_of(command: &Command) -> &'static [&'static str] {
     match command {
         Command::Open { .. } => &["open: a new epoch"],
-        Command::Configure { .. } => &["configure"],
+        // To a ticket, a change of the pace is a change of settings.
+        Command::Configure { .. } | Command::Pace { .. } => &["configure"],
         Command::Join(join) if join.identity.is_some() => &["join by identity"],
         Command::Join(join) if join.key.is_some() => &["join by key"],
         Command::Join(_) => &["join holding it"],

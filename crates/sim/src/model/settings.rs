@@ -2,9 +2,21 @@
 
 use super::{Answer, Model};
 use std::sync::Arc;
+use waitroom_core::settings::Rate;
 use waitroom_core::{Epoch, Invalid, LaneId, Phase, Refusal, Reply, Settings, Timestamp};
 
 impl Model {
+    /// Another pace, if the room has one.
+    pub(super) fn pace(&mut self, at: Timestamp, rate: Rate) -> Answer {
+        let now = self.settings.clone().filter(|_| self.epoch != Epoch(0));
+        let mut now = Settings::clone(&*now.ok_or(Refusal::NotReady)?);
+        match &mut now.rate {
+            None => return Ok(Reply::Done),
+            Some(pace) => *pace = rate,
+        }
+        self.configure(at, &now)
+    }
+
     pub(super) fn configure(&mut self, at: Timestamp, new: &Settings) -> Answer {
         if self.epoch == Epoch(0) {
             return Err(Refusal::NotReady);

@@ -7,6 +7,7 @@ use crate::profiles::{BEACON, BEGIN, Profile};
 use crate::rng::Rng;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use waitroom_core::settings::Rate;
 use waitroom_core::{
     Actor, AdmitWhy, Command, EndHow, Epoch, Event, FinishCause, Fresh, Hold, Holder, Identity,
     Join, JoinKey, LaneId, Millis, Phase, Presented, Refusal, Reply, Room, Settings, Status,
@@ -177,7 +178,8 @@ impl Driver {
             957..972 => self.reopen(by),
             972..976 => self.commit_draw(),
             976..984 => self.draw(by),
-            984..996 => self.reconfigure(),
+            984..994 => self.reconfigure(),
+            994..996 => self.pace(),
             _ => self.open(),
         }
     }
@@ -197,6 +199,13 @@ impl Driver {
     fn configure(&mut self, settings: Settings) {
         let by = Actor::new("driver");
         self.send(Command::Configure { settings: Box::new(settings), by });
+    }
+
+    fn pace(&mut self) {
+        // Nothing in no time is no pace: it has to be refused.
+        let count = self.rng.below(60) as u32;
+        let per = self.rng.pick(&[Millis(1_000), Millis(60_000), Millis(0)]);
+        self.send(Command::Pace { rate: Rate { count, per }, by: Actor::new("gate") });
     }
 
     fn reconfigure(&mut self) {

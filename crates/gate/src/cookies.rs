@@ -1,0 +1,155 @@
+//! The cookies of a gate: the pass, its checked form, and how a browser's cookies go on to the
+//! origin without what is ours.
+//!
+//! | cookie | what it is | who reads it |
+//! |---|---|---|
+//! | `__Host-wr-pass-ROOM` | the pass | the gate when the other one is too old; the origin, if it likes |
+//! | `__Host-wr-gate-ROOM` | the pass was checked | the gate |
+//! | `__Host-wr-staff-ROOM` | a staff pass | the gate |
+//! | `__Host-wr-ticket-ROOM` | the ticket's token | our own addresses |
+//!
+//! In development, over plain HTTP, they are called the same without `__Host-`.
+
+use http::{HeaderMap, HeaderValue, header};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Pass,
+    Checked,
+    Staff,
+}
+
+const HOST: &str = "__Host-";
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Pass => "wr-pass-",
+            Kind::Checked => "wr-gate-",
+            Kind::Staff => "wr-staff-",
+        }
+    }
+}
+
+/// What a request's cookies say about a room.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown<'a> {
+    pub pass: Option<&'a str>,
+    pub checked: Option<&'a str>,
+    pub staff: Option<&'a str>,
+    pub ticket: Option<&'a str>,
+}
+
+/// Looks through the cookies once. Of two with one name the first counts, as browsers send the
+/// more specific one first.
+pub fn shown<'a>(headers: &'a HeaderMap, room: &str, dev: bool) -> Shown<'a> {
+    let mut shown = Shown::default();
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
+    for pair in lines.flat_map(|line| line.split(';')) {
+        let pair = pair.trim_ascii();
+        let Some(rest) = (if dev { Some(pair) } else { pair.strip_prefix(HOST) }) else { continue };
+        let Some(rest) = rest.strip_prefix("wr-") else { continue };
+        let Some((kind, rest)) = rest.split_once('-') else { continue };
+        let Some(value) = rest.strip_prefix(room).and_then(|rest| rest.strip_prefix('=')) else {
+            continue;
+        };
+        let slot = match kind {
+            "pass" => &mut shown.pass,
+            "gate" => &mut shown.checked,
+            "staff" => &mut shown.staff,
+            "ticket" => &mut shown.ticket,
+            _ => continue,
+        };
+        slot.get_or_insert(value);
+    }
+    shown
+}
+
+/// `None` when the value cannot stand in a cookie; ours always can.
+pub fn set(kind: Kind, room: &str, value: &str, life_s: u64, dev: bool) -> Option<HeaderValue> {
+    let (host, secure) = if dev { ("", "") } else { (HOST, "; Secure") };
+    let word = kind.word();
+    let text = format!(
+        "{host}{word}{room}={value}; Path=/; Max-Age={life_s}; HttpOnly; SameSite=Lax{secure}"
+    );
+    HeaderValue::try_from(text).ok()
+}
+
+pub fn clear(kind: Kind, room: &str, dev: bool) -> HeaderValue {
+    set(kind, room, "", 0, dev).expect("room names are plain ASCII")
+}
+
+/// The visitor's cookies without those that are nobody's business but ours. The pass stays: an
+/// origin may check it once more. `None` when nothing of ours is among them.
+pub fn for_origin(headers: &HeaderMap) -> Option<Option<HeaderValue>> {
+    let ours = |pair: &str| {
+        let name = pair.trim_ascii();
+        let name = name.strip_prefix(HOST).unwrap_or(name);
+        ["wr-gate-", "wr-staff-", "wr-ticket-"].iter().any(|begin| name.starts_with(begin))
+    };
+    let mut lines = headers.get_all(header::COOKIE).iter();
+    // HTTP/2 may send a line for each cookie; origins of HTTP/1.1 expect one (RFC 9113, 8.2.3).
+    let several = headers.get_all(header::COOKIE).iter().nth(1).is_some();
+    let any_ours = lines.any(|line| line.to_str().is_ok_and(|line| line.split(';').any(ours)));
+    if !any_ours && !several {
+        return None;
+    }
+    let mut kept: Vec<u8> = Vec::new();
+    for line in headers.get_all(header::COOKIE) {
+        let Ok(line) = line.to_str() else {
+            push(&mut kept, line.as_bytes());
+            continue;
+        };
+        for pair in line.split(';').filter(|pair| !ours(pair) && !pair.trim_ascii().is_empty()) {
+            push(&mut kept, pair.trim_ascii().as_bytes());
+        }
+    }
+    let value = HeaderValue::from_bytes(&kept).ok().filter(|value| !value.is_empty());
+    Some(value)
+}
+
+fn push(kept: &mut Vec<u8>, pair: &[u8]) {
+    if !kept.is_empty() {
+        kept.extend_from_slice(b"; ");
+    }
+    kept.extend_from_slice(pair);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jar(lines: &[&str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header::COOKIE, HeaderValue::from_str(line).expect("plain"));
+        }
+        headers
+    }
+
+    #[test]
+    fn the_cookies_of_one_room_are_not_another_s() {
+        let jar = jar(&[
+            "a=b; __Host-wr-pass-spring=one; __Host-wr-pass-spring-vip=two;wr-gate-spring=no",
+        ]);
+        assert_eq!(shown(&jar, "spring", false).pass, Some("one"));
+        assert_eq!(shown(&jar, "spring-vip", false).pass, Some("two"));
+        assert_eq!(shown(&jar, "sprin", false).pass, None);
+        assert_eq!(shown(&jar, "spring", false).checked, None, "a cookie of development");
+        assert_eq!(shown(&jar, "spring", true).checked, Some("no"));
+    }
+
+    #[test]
+    fn the_origin_gets_the_shop_s_cookies_and_the_pass_but_no_secret_of_ours() {
+        let went = |lines: &[&str]| {
+            for_origin(&jar(lines)).map(|it| it.map(|it| it.to_str().expect("plain").to_owned()))
+        };
+        assert_eq!(went(&["a=b; c=d"]), None);
+        assert_eq!(went(&["__Host-wr-ticket-x=t"]), Some(None));
+        assert_eq!(
+            went(&["a=b; __Host-wr-gate-x=g; __Host-wr-pass-x=p; wr-staff-x=s"]),
+            Some(Some("a=b; __Host-wr-pass-x=p".to_owned()))
+        );
+        assert_eq!(went(&["a=b", "c=d"]), Some(Some("a=b; c=d".to_owned())));
+    }
+}

@@ -1,0 +1,101 @@
+//! One origin: its address, the connections that wait for the next request, and how it is.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::{HeaderValue, Uri};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::health::Health;
+use super::link::{Failed, Link};
+
+/// A connection that has waited this long is closed: most servers close theirs after 5 to 75 s,
+/// and one that is about to be closed is worth nothing.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub struct Origin {
+    host: String,
+    port: u16,
+    /// What the origin is called when it is not to see the visitor's host.
+    pub host_header: HeaderValue,
+    idle: Mutex<Vec<Idle>>,
+    idle_max: usize,
+    in_use: AtomicUsize,
+    pub health: Health,
+}
+
+#[derive(Debug)]
+struct Idle {
+    link: Link,
+    since: Instant,
+}
+
+impl Origin {
+    /// `None` for an address that is no plain HTTP one.
+    pub fn new(uri: &Uri, idle_max: usize) -> Option<Origin> {
+        let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
+        Some(Origin {
+            host: authority.host().trim_matches(['[', ']']).to_owned(),
+            port: authority.port_u16().unwrap_or(80),
+            host_header: HeaderValue::from_str(authority.as_str()).ok()?,
+            idle: Mutex::default(),
+            idle_max,
+            in_use: AtomicUsize::new(0),
+            health: Health::default(),
+        })
+    }
+
+    pub fn in_use(&self) -> usize {
+        self.in_use.load(Relaxed)
+    }
+
+    /// A connection that waited for this, the newest first, so that the others can grow old.
+    /// Those that the origin has closed meanwhile are found here and thrown away.
+    pub fn waiting_link(&self) -> Option<Link> {
+        loop {
+            let Idle { mut link, since } = self.lock().pop()?;
+            if since.elapsed() < IDLE_MAX && link.is_still_good() {
+                self.in_use.fetch_add(1, Relaxed);
+                return Some(link);
+            }
+        }
+    }
+
+    pub async fn new_link(&self, within: Duration) -> Result<Link, Failed> {
+        let connecting = TcpStream::connect((&*self.host, self.port));
+        let stream = match tokio::time::timeout(within, connecting).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(_)) | Err(_) => return Err(Failed::Connect),
+        };
+        // A request is written whole; waiting for more of it helps nobody.
+        let _ = stream.set_nodelay(true);
+        let made = http1::Builder::new().handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = made.map_err(|_| Failed::Connect)?;
+        self.in_use.fetch_add(1, Relaxed);
+        Ok(Link::new(sender, connection.with_upgrades()))
+    }
+
+    /// The request is over. A connection that can take another one is kept.
+    pub fn give_back(&self, link: Option<Link>) {
+        self.in_use.fetch_sub(1, Relaxed);
+        let Some(link) = link else { return };
+        let mut idle = self.lock();
+        if idle.len() < self.idle_max {
+            idle.push(Idle { link, since: Instant::now() });
+        }
+    }
+
+    /// Closes what has waited for too long.
+    pub fn tidy(&self) {
+        let mut idle = self.lock();
+        idle.retain(|idle| idle.since.elapsed() < IDLE_MAX);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,87 @@
+//! A WebSocket through the gate: bytes both ways until one side ends, the session does, or the
+//! instance drains. Bytes are activity and keep the session alive; a tunnel whose session ended
+//! is cut, because its visitor is no longer inside.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::sync::watch;
+use waitroom_core::id::TicketId;
+
+use crate::origin::{InFlight, Link, Origin};
+use crate::room::GateRoom;
+use crate::verdict::Stand;
+
+/// How often it is looked whether the session goes on: what `pass_leeway` forgives by default.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// WebSocket frames are small; two of these are held per tunnel.
+const BUFFER: usize = 4 * 1024;
+
+#[derive(Debug)]
+pub struct Tunnel {
+    pub link: Link,
+    pub origin: Arc<Origin>,
+    pub entered: InFlight,
+    pub visitor: OnUpgrade,
+    pub upstream: OnUpgrade,
+}
+
+pub async fn run(
+    tunnel: Tunnel,
+    inside: Option<(Arc<GateRoom>, TicketId)>,
+    mut draining: watch::Receiver<bool>,
+) {
+    let Tunnel { link, origin, entered, visitor, upstream } = tunnel;
+    // The connection hands its socket over by coming to its end.
+    let ((), upstream) = tokio::join!(link.run_out(), upstream);
+    if let (Ok(upstream), Ok(visitor)) = (upstream, visitor.await) {
+        let (from_visitor, to_visitor) = split(TokioIo::new(visitor));
+        let (from_origin, to_origin) = split(TokioIo::new(upstream));
+        let moved = AtomicU64::new(0);
+        tokio::select! {
+            () = pump(from_visitor, to_origin, &moved) => {}
+            () = pump(from_origin, to_visitor, &moved) => {}
+            () = session_ends(inside, &moved) => {}
+            _ = draining.wait_for(|draining| *draining) => {}
+        }
+    }
+    origin.give_back(None);
+    drop(entered);
+}
+
+async fn pump(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    moved: &AtomicU64,
+) {
+    let mut buffer = vec![0; BUFFER];
+    while let Ok(read @ 1..) = from.read(&mut buffer).await {
+        if to.write_all(&buffer[..read]).await.is_err() || to.flush().await.is_err() {
+            return;
+        }
+        moved.fetch_add(read as u64, Relaxed);
+    }
+    let _ = to.shutdown().await;
+}
+
+async fn session_ends(inside: Option<(Arc<GateRoom>, TicketId)>, moved: &AtomicU64) {
+    let Some((room, ticket)) = inside else { return std::future::pending().await };
+    let mut seen = 0;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        if room.stand(ticket) == Stand::Ended {
+            return;
+        }
+        let now = moved.load(Relaxed);
+        if now > seen
+            && let Some(presented) = room.desk.presented(ticket, None)
+        {
+            seen = now;
+            room.activity.note(presented.ticket);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! A site behind the gate: the real binary before an origin that does as it is told, talked to by
+//! curl and by plain bytes. One file per concern.
+
+mod adaptive;
+mod failing;
+mod house;
+#[allow(dead_code)]
+#[path = "../serve/instance.rs"]
+mod instance;
+mod origin;
+mod other_proxies;
+mod passing;
+mod real;
+mod sessions;
+mod socket;
+mod waiting;
