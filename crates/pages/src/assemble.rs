@@ -192,7 +192,16 @@ fn to_query(shown: &Waiting<'_>) -> String {
 
 /// What only the server says: no need to send it to the script as well.
 const NOT_FOR_THE_SCRIPT: [&str; 10] = [
-    "wait", "code", "keep", "go", "again", "again_note", "noscript", "refresh", "privacy", "move_link",
+    "wait",
+    "code",
+    "keep",
+    "go",
+    "again",
+    "again_note",
+    "noscript",
+    "refresh",
+    "privacy",
+    "move_link",
 ];
 
 fn data(shown: &Waiting<'_>, words: &Words, view: &View, script: Script<'_>) -> Value {

@@ -82,7 +82,8 @@ mod tests {
     #[test]
     fn only_colours_are_colours() {
         assert_eq!(Colour::parse("#0af").map(Colour::css).as_deref(), Some("#00aaff"));
-        for text in ["", "#", "0af", "#12", "#12345", "#gggggg", "red", "#fff;}", "#ééé", "#+12+12"] {
+        for text in ["", "#", "0af", "#12", "#12345", "#gggggg", "red", "#fff;}", "#ééé", "#+12+12"]
+        {
             assert_eq!(Colour::parse(text), None, "{text}");
         }
     }

@@ -12,7 +12,13 @@ pub fn category(tag: &str, n: u64) -> &'static str {
         "hi" | "fa" => one_if(n <= 1),
         "fr" | "pt" if n <= 1 => "one",
         "es" | "it" if n == 1 => "one",
-        "fr" | "pt" | "es" | "it" => if million { "many" } else { "other" },
+        "fr" | "pt" | "es" | "it" => {
+            if million {
+                "many"
+            } else {
+                "other"
+            }
+        }
         "cs" => match n {
             1 => "one",
             2..=4 => "few",

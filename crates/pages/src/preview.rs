@@ -61,9 +61,7 @@ pub fn preview(state: &str, shown: &Waiting<'_>) -> Option<Page> {
         "before" => early(&before(false)),
         "draw" => early(&before(true)),
         "drawing" => with(&answer("waiting", "\"room_status\":\"drawing\",\"draw_pending\":true")),
-        "not_open" => {
-            still(&notice(&Waiting { schedule: ahead, ..*shown }, Notice::NotOpen))
-        }
+        "not_open" => still(&notice(&Waiting { schedule: ahead, ..*shown }, Notice::NotOpen)),
         "turn" => {
             let until = moment(now_ms + 120_000).replace(" UTC", "Z").replace(' ', "T");
             let more = "\"room_status\":\"running\",\"position\":0,\"claim_by\"";

@@ -1,10 +1,10 @@
 //! The privacy page: what a waiting room keeps about somebody, in a few sentences. No script.
 
+use crate::Page;
 use crate::assemble::{assets, hash, policy};
 use crate::escape::html;
 use crate::shown::{Waiting, words_for};
 use crate::words::Text;
-use crate::Page;
 
 /// What is kept, in the order of how much a reader cares.
 const PARTS: [&str; 5] = ["cookie", "times", "address", "device", "nobody"];

@@ -31,7 +31,11 @@ enum Node {
     /// Checked markup and text, as it stands on the page.
     Markup(String),
     Variable(&'static str),
-    Section { name: &'static str, unless: bool, inner: Vec<Node> },
+    Section {
+        name: &'static str,
+        unless: bool,
+        inner: Vec<Node>,
+    },
     /// `{{> waiting}}`
     Waiting,
 }

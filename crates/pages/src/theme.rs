@@ -162,9 +162,8 @@ impl Theme {
     }
 
     pub(crate) fn logo_html(&self) -> String {
-        let picture = |logo: &Logo| {
-            format!("<img src=\"{}\" alt=\"{}\">", html(&logo.url), html(&logo.alt))
-        };
+        let picture =
+            |logo: &Logo| format!("<img src=\"{}\" alt=\"{}\">", html(&logo.url), html(&logo.alt));
         self.logo.as_ref().map(picture).unwrap_or_default()
     }
 
@@ -246,10 +245,7 @@ impl Scheme {
     }
 }
 
-fn check_texts(
-    texts: &BTreeMap<String, BTreeMap<String, Text>>,
-    mistakes: &mut Vec<Mistake>,
-) {
+fn check_texts(texts: &BTreeMap<String, BTreeMap<String, Text>>, mistakes: &mut Vec<Mistake>) {
     let english = &words::all()[0];
     for (tag, texts) in texts {
         if tag != "*" && words::of(tag).is_none() {

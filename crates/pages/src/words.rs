@@ -18,7 +18,10 @@ macro_rules! files {
     };
 }
 
-files! { "en" }
+files! {
+    "en" "de" "fr" "es" "pt" "it" "nl" "pl" "cs" "sv" "da" "fi" "nb" "tr" "ru" "uk" "ar" "he" "fa" "hi"
+    "zh-Hans" "zh-Hant" "ja" "ko" "id" "vi"
+}
 
 /// One text: as it is, or with a form for each plural category.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

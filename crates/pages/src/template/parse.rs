@@ -10,8 +10,27 @@ const BYTES_MAX: usize = 16 * 1024;
 const DEPTH_MAX: usize = 32;
 
 const TAGS: [&str; 21] = [
-    "p", "div", "span", "h2", "h3", "h4", "strong", "em", "b", "i", "small", "ul", "ol", "li", "a",
-    "blockquote", "section", "figure", "figcaption", "abbr", "time",
+    "p",
+    "div",
+    "span",
+    "h2",
+    "h3",
+    "h4",
+    "strong",
+    "em",
+    "b",
+    "i",
+    "small",
+    "ul",
+    "ol",
+    "li",
+    "a",
+    "blockquote",
+    "section",
+    "figure",
+    "figcaption",
+    "abbr",
+    "time",
 ];
 const VOID_TAGS: [&str; 3] = ["br", "hr", "img"];
 /// Classes that `page.css` has for templates.
@@ -62,10 +81,10 @@ impl<'a> Parser<'a> {
                 let markup = self.tag(sections.len());
                 nodes.push(Node::Markup(markup));
             } else {
-                let end = rest[1..].find(['<', '{']).map_or(rest.len(), |end| end + 1);
-                // A first letter of several bytes is never `<` or `{`, so `end` is a boundary.
-                let end = (end..=rest.len()).find(|&it| rest.is_char_boundary(it));
-                let (text, _) = rest.split_at(end.unwrap_or(rest.len()));
+                // The first letter is text whatever it is: a lone brace, for instance.
+                let first = rest.chars().next().map_or(0, char::len_utf8);
+                let length = rest[first..].find(['<', '{']).map_or(rest.len(), |it| it + first);
+                let text = &rest[..length];
                 nodes.push(Node::Markup(text.replace('>', "&gt;")));
                 self.at += text.len();
             }
@@ -170,11 +189,7 @@ impl<'a> Parser<'a> {
             return String::new();
         };
         self.at += rest.len() - body.len() + length;
-        if closes {
-            self.closing(tag, sections)
-        } else {
-            self.opening(tag, sections)
-        }
+        if closes { self.closing(tag, sections) } else { self.opening(tag, sections) }
     }
 
     fn closing(&mut self, tag: &'static str, sections: usize) -> String {

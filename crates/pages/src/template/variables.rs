@@ -53,10 +53,13 @@ impl Variables {
             ("isRejectQueue", Value::Flag(view.state == State::Ended)),
             ("isEventActive", Value::Flag(!early)),
             ("isEventPrequeueing", Value::Flag(early)),
-            ("shuffleAtEventStart", Value::Flag(matches!(
-                shown.schedule.draw,
-                Some(Draw::Committed | Draw::Verifiable)
-            ))),
+            (
+                "shuffleAtEventStart",
+                Value::Flag(matches!(
+                    shown.schedule.draw,
+                    Some(Draw::Committed | Draw::Verifiable)
+                )),
+            ),
             ("refreshIntervalSeconds", number(shown.refresh_s.into())),
             ("position", maybe(position)),
             ("ahead", maybe(position.map(|n| n - 1))),
