@@ -27,7 +27,7 @@ const shots = STATES.flatMap(state => [
   { name: `${state}-dark`, state, colorScheme: "dark" },
   { name: `${state}-phone`, state, viewport: PHONE },
 ]).concat(["waiting", "paused", "turn", "lost", "privacy"].map(state => ({ name: `${state}-rtl`, state, language: "ar", title: "مهرجان أضواء الخريف" })))
-  .concat([["de", "Herbstlichter"], ["ja", "秋の光まつり"], ["hi", "शरद रोशनी उत्सव"], ["fi", "Syksyn valot"]].map(([language, title]) => ({ name: `waiting-${language}`, state: "waiting", language, title, viewport: PHONE })))
+  .concat([["de", "Herbstlichter"], ["uk", "Осінні вогні"], ["fi", "Syksyn valot"], ["he", "אורות הסתיו"]].map(([language, title]) => ({ name: `waiting-${language}`, state: "waiting", language, title, viewport: PHONE })))
   .concat([{ name: "waiting-contrast", state: "waiting", contrast: "more" }, { name: "waiting-theme", state: "waiting", theme, template },
     { name: "waiting-theme-dark", state: "waiting", theme, template, colorScheme: "dark" },
     { name: "message-phone", state: "waiting", viewport: PHONE, message: "Row 12 to 18 are gone. Standing places are still there." },

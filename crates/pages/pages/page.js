@@ -86,8 +86,9 @@ const { t, number, span } = speaker(data.lang, data.words);
 const percent = new Intl.NumberFormat(data.lang, { style: "percent" });
 const two = new Intl.NumberFormat(data.lang, { minimumIntegerDigits: 2 });
 const ago = new Intl.RelativeTimeFormat(data.lang);
-// The server's clock, as far as a page can know it.
-const skew = data.now ? data.now - Date.now() : 0;
+// The server's clock, as far as a page can know it: it said the time when its answer began to arrive.
+const arrival = performance.getEntriesByType("navigation")[0];
+const skew = data.now ? data.now - performance.timeOrigin - (arrival ? arrival.responseStart : 0) : 0;
 const serverNow = () => Date.now() + skew;
 
 // Storage may be forbidden; then a reload forgets the smallest position, nothing worse.
@@ -152,9 +153,8 @@ const show = (next, because) => {
   text("head", headOf());
   text("lead", leadOf(because));
   notice();
-  const counts = ["before", "not_open", "turn"].includes(state) && until();
+  const counts = Boolean(["before", "not_open", "turn"].includes(state) && until());
   $("ticket").hidden = !(waits || counts || (answer && state === "turn") || (answer && state === "before"));
-  $("number").classList.toggle("long", Boolean(counts));
   if (waits) {
     text("label", t("place"));
     text("number", number(n));
@@ -165,6 +165,7 @@ const show = (next, because) => {
     const starts = state === "before" && data.starts;
     text("sub", starts ? t("starts_at", { time: new Date(data.starts).toLocaleString(data.lang, { dateStyle: "medium", timeStyle: "short" }) }) : null);
   }
+  $("number").classList.toggle("long", counts || $("number").textContent.length > 6);
   progress(waits ? n : null);
   const wait = answer && answer.wait;
   $("wait_row").hidden = !waits;
@@ -175,7 +176,9 @@ const show = (next, because) => {
   $("go").hidden = state !== "turn" || entering;
   const live = answer && !["lost", "ended", "turn"].includes(state);
   $("actions").hidden = $("keep").hidden = !live;
-  $("again_row").hidden = !(state === "lost" || (state === "error" && !answer));
+  $("again_row").hidden = state !== "lost" && state !== "error";
+  $("again_note").hidden = state !== "lost";
+  if (state === "error") text("again", t("refresh"));
   $("notify").hidden = Boolean(armed);
   fresh();
   variables(wait);
@@ -207,8 +210,9 @@ const progress = n => {
 const until = () => state === "turn" ? answer && answer.claim_by && Date.parse(answer.claim_by)
   : state === "not_open" ? data.opens : data.starts;
 
+// Rounded down: nobody shall count on a second that is not there.
 const clock = ms => {
-  const s = Math.max(0, Math.ceil(ms / 1000)), h = Math.floor(s / 3600);
+  const s = Math.max(0, Math.floor(ms / 1000)), h = Math.floor(s / 3600);
   return (h ? number(h) + ":" + two.format(Math.floor(s / 60) % 60) : number(Math.floor(s / 60))) + ":" + two.format(s % 60);
 };
 
@@ -258,6 +262,7 @@ const call = async (verb, method, headers = {}) => {
   } finally { clearTimeout(timer); }
 };
 
+const LEFT = "left";
 let timer = 0, failures = 0;
 const later = ms => { clearTimeout(timer); timer = setTimeout(check, ms); };
 // A live channel brings news by itself; then we ask only for what it does not bring.
@@ -281,6 +286,8 @@ const check = async () => {
 
 const join = async again => {
   let key = again ? null : stored("sessionStorage");
+  // Who left stays out until they say otherwise; a reload is no such word.
+  if (key === LEFT) return show("lost", "left");
   if (!key) {
     key = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(24))));
     stored("sessionStorage", key);
@@ -328,9 +335,10 @@ const tookBoard = board => {
 const refused = problem => {
   const code = problem.code, detail = problem.detail;
   if (code === "token_missing" && token && !bearer) {
-    // The cookie was cleared while this page was open. The page still holds the place.
+    // The cookie was cleared while this page was open. The page still holds the place, and a join
+    // that shows it brings the cookie back.
     bearer = true;
-    return call("heartbeat", "POST").then(({ ok, body }) => ok ? took(body) : join(), () => backOff());
+    return join();
   }
   if (code === "token_missing" || code === "token_invalid") { bearer = false; token = null; return join(); }
   if (LOST[code]) { hangUp(); forget(); answer = null; return show("lost", code); }
@@ -468,7 +476,9 @@ $("leave").onclick = async () => {
   if (!await ask("leave_ask", "leave_yes", "leave_no", "leave_note")) return;
   try {
     const { ok, body } = await call("leave", "POST");
-    if (ok) took(body); else refused(body);
+    if (!ok) return refused(body);
+    took(body);
+    stored("sessionStorage", LEFT);
   } catch { fresh(); }
 };
 
@@ -489,7 +499,11 @@ $("notify").onclick = async () => {
   $("notified").textContent = t(may === "granted" ? "notify_on" : "notify_sound");
 };
 
-$("again").onclick = () => { answer = null; memory = null; seen = 0; note = null; failures = 0; carrier = 0; show("finding"); join(true); };
+$("again").onclick = () => {
+  if (state === "error") return location.reload();
+  answer = null; memory = null; seen = 0; note = null; failures = 0; carrier = 0; show("finding");
+  join(true);
+};
 $("go").onclick = enter;
 
 // ---- Beginning ----

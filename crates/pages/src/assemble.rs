@@ -101,8 +101,7 @@ pub(crate) fn document(
     };
     // Somebody without a place should have one at once; the others come back when they were told.
     let refresh_s = if view.state == State::Finding { 1 } else { shown.refresh_s };
-    let refreshes =
-        shown.refresh_s > 0 && !matches!(view.state, State::Ended | State::Lost | State::Error);
+    let refreshes = shown.refresh_s > 0 && !matches!(view.state, State::Ended | State::Lost);
     let html = fill(HTML, |slot| match slot {
         "lang" => words.tag.to_owned(),
         "dir" => words.direction().to_owned(),
@@ -130,6 +129,9 @@ pub(crate) fn document(
         "label" => plain(&view.label),
         "label_hidden" => hidden(view.label.is_some()),
         "number" => plain(&view.number),
+        // Millions need smaller figures to fit on a phone.
+        "long" if view.number.as_ref().is_some_and(|it| it.chars().count() > 6) => " long".into(),
+        "long" => String::new(),
         "number_hidden" => hidden(view.number.is_some()),
         "sub" => plain(&view.sub),
         "sub_hidden" => hidden(view.sub.is_some()),
@@ -191,18 +193,8 @@ fn to_query(shown: &Waiting<'_>) -> String {
 }
 
 /// What only the server says: no need to send it to the script as well.
-const NOT_FOR_THE_SCRIPT: [&str; 10] = [
-    "wait",
-    "code",
-    "keep",
-    "go",
-    "again",
-    "again_note",
-    "noscript",
-    "refresh",
-    "privacy",
-    "move_link",
-];
+const NOT_FOR_THE_SCRIPT: [&str; 9] =
+    ["wait", "code", "keep", "go", "again", "again_note", "noscript", "privacy", "move_link"];
 
 fn data(shown: &Waiting<'_>, words: &Words, view: &View, script: Script<'_>) -> Value {
     let texts: serde_json::Map<String, Value> = words
