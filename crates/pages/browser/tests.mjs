@@ -345,6 +345,39 @@ test("a template's variables follow the wait", async context => {
   await soon("the template's line", () => page.locator(".t-small").innerText(), "You have 1 before you.");
 });
 
+test("the first view and the script say the same in every state", async () => {
+  const states = ["finding", "waiting", "next", "long", "unknown", "paused", "maintenance", "before", "draw", "drawing", "not_open", "turn",
+    "ended", "sold_out", "lost", "lost_no_show", "left", "moved", "full", "error"];
+  const views = [];
+  let html = null;
+  for (const javaScriptEnabled of [false, true]) {
+    const context = await someone({ javaScriptEnabled });
+    await context.route("**/*", route => route.fulfill({ body: html, contentType: "text/html; charset=utf-8" }));
+    views.push(await context.newPage());
+  }
+  for (const language of ["en", "ru", "ar"]) {
+    for (const state of states) {
+      html = (await renderer.render({ state, accept_language: language, now_ms: Date.now(), draw: state === "draw" ? "verifiable" : undefined, message: "A word." })).html;
+      const said = [];
+      for (const page of views) {
+        await page.goto("http://waitroom.example/");
+        // Only a script can count down.
+        const counted = ["before", "draw", "not_open", "turn"].includes(state) ? ["label", "number", "sub"] : [];
+        const ids = ["head", "lead", "notice", "label", "number", "sub", "wait", "wait_note", "code", "fresh", "keep"].filter(id => !counted.includes(id));
+        const parts = await page.evaluate(ids => Object.fromEntries(ids.map(id => {
+          const part = document.getElementById(id);
+          return [id, part.checkVisibility() ? part.innerText : null];
+        })), ids);
+        parts.tab = state === "turn" ? null : await page.title();
+        parts.fresh = parts.fresh && true;
+        said.push(parts);
+      }
+      assert.deepEqual(said[1], said[0], `${state} ${language}`);
+    }
+  }
+  for (const page of views) await page.context().close();
+});
+
 test("axe finds nothing on any page: light, dark, right-to-left, phone", async () => {
   const states = ["finding", "waiting", "next", "long", "unknown", "paused", "maintenance", "before", "draw", "drawing", "not_open", "turn",
     "ended", "sold_out", "lost", "full", "error", "privacy"];

@@ -102,8 +102,15 @@ const stored = (store, value) => {
   return null;
 };
 
+// Boards come several times a second; what is remembered changes less often.
+let kept = "";
+const keep = () => {
+  const now = JSON.stringify(memory);
+  if (now !== kept) stored("localStorage", kept = now);
+};
+
 let answer = null, memory = null, heard = 0, seen = 0, token = null, bearer = false;
-let state = document.documentElement.dataset.state, note = null, entering = false, armed = null;
+let state = document.documentElement.dataset.state, note = null, entering = false, armed = null, rung = false;
 try { memory = JSON.parse(stored("localStorage")); } catch { /* not ours */ }
 
 const text = (id, value) => {
@@ -154,7 +161,7 @@ const show = (next, because) => {
   text("lead", leadOf(because));
   notice();
   const counts = Boolean(["before", "not_open", "turn"].includes(state) && until());
-  $("ticket").hidden = !(waits || counts || (answer && state === "turn") || (answer && state === "before"));
+  $("ticket").hidden = !(waits || counts || (answer && ["turn", "before", "drawing"].includes(state)));
   if (waits) {
     text("label", t("place"));
     text("number", number(n));
@@ -219,7 +226,7 @@ const clock = ms => {
 // How old the news is. Old means: two and a half times as old as it should get.
 const fresh = () => {
   const age = Date.now() - heard, offline = navigator.onLine === false;
-  $("fresh").hidden = !answer || ["lost", "ended"].includes(state) || entering;
+  $("fresh").hidden = !answer || ["lost", "ended", "turn"].includes(state);
   const old = offline || age > Math.max(2e4, 2.5 * expected());
   $("fresh").classList.toggle("old", old);
   const s = Math.round(age / 1000);
@@ -303,8 +310,9 @@ const join = async again => {
 
 const took = it => {
   failures = 0;
-  // An instance that is behind may answer; what was seen stays seen.
-  if (answer && it.ticket === answer.ticket && it.version < seen) return later(expected());
+  // An instance that is behind may answer; what was seen stays seen. But not for ever: a store that
+  // lost its end has gone back, and its answers are the truth now.
+  if (answer && it.ticket === answer.ticket && it.version < seen && Date.now() - heard < 3e4) return later(expected());
   answer = it;
   seen = it.version;
   heard = Date.now();
@@ -312,7 +320,7 @@ const took = it => {
   memory = remember(memory, it);
   if (it.status === "waiting") see(memory, it.position);
   const next = stateOf(it);
-  if (next === "lost" || next === "ended") forget(); else stored("localStorage", JSON.stringify(memory));
+  if (next === "lost" || next === "ended") forget(); else keep();
   show(next, it.ended_because || it.status);
   if (next === "turn") return turn();
   if (next === "lost" || next === "ended") return hangUp();
@@ -320,14 +328,14 @@ const took = it => {
   listen();
 };
 
-const forget = () => { stored("localStorage", null); stored("sessionStorage", null); };
+const forget = () => { kept = ""; stored("localStorage", null); stored("sessionStorage", null); };
 
 const tookBoard = board => {
   if (!answer || answer.status !== "waiting" || board.version < memory.since) return;
   heard = Date.now();
   seen = Math.max(seen, board.version);
   seeBoard(memory, answer, board);
-  stored("localStorage", JSON.stringify(memory));
+  keep();
   if (board.phase !== "ended") { answer.room_status = board.phase; note = board.reason || null; }
   show(stateOf(answer));
 };
@@ -406,7 +414,7 @@ setInterval(() => { carrier = 0; }, 3e5);
 
 const turn = () => {
   hangUp();
-  if (armed !== "rung") ring();
+  if (!rung) ring();
   if (!document.hidden || answer.status === "active") return enter();
   // Nobody looks. Wait for them, but not until it is too late.
   const left = Date.parse(answer.claim_by) - serverNow();
@@ -415,7 +423,7 @@ const turn = () => {
 
 const ring = () => {
   const on = armed;
-  armed = "rung";
+  rung = true;
   if (!on || !document.hidden) return;
   try { new Notification(t("turn"), { body: data.title, requireInteraction: true }); } catch { /* phones want a worker */ }
   [0, 0.25, 0.5].forEach((at, i) => {
@@ -469,7 +477,9 @@ const ask = (key, yes, no, act, link) => new Promise(done => {
 
 const copy = async () => {
   $("link").select();
-  try { await navigator.clipboard.writeText($("link").value); text("yes", t("copied")); } catch { document.execCommand("copy"); }
+  // Browsers keep the clipboard from pages without TLS; the old way still works there.
+  const done = await navigator.clipboard?.writeText($("link").value).then(() => true, () => false);
+  if (done || document.execCommand("copy")) text("yes", t("copied"));
 };
 
 $("leave").onclick = async () => {
@@ -501,7 +511,8 @@ $("notify").onclick = async () => {
 
 $("again").onclick = () => {
   if (state === "error") return location.reload();
-  answer = null; memory = null; seen = 0; note = null; failures = 0; carrier = 0; show("finding");
+  answer = null; memory = null; seen = 0; note = null; failures = 0; carrier = 0; rung = false;
+  show("finding");
   join(true);
 };
 $("go").onclick = enter;

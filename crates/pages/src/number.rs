@@ -39,7 +39,7 @@ pub fn number(tag: &str, n: u64) -> String {
     let mut text = String::with_capacity(count * 2);
     for (index, digit) in digits.bytes().enumerate() {
         let left = count - index;
-        let boundary = if lakh { left == 3 || left > 3 && left % 2 == 1 } else { left % 3 == 0 };
+        let boundary = if lakh { left > 1 && left % 2 == 1 } else { left.is_multiple_of(3) };
         if index > 0 && boundary && !(four_together && count == 4) {
             text.push(separator);
         }

@@ -154,7 +154,8 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn has_ticket(&self) -> bool {
-        self.number.is_some() || self.sub.is_some() || self.code.is_some() && self.keeps_a_place
+        let holds = self.keeps_a_place || self.state == State::Turn;
+        self.number.is_some() || self.sub.is_some() || self.code.is_some() && holds
     }
 }
 
@@ -226,9 +227,9 @@ fn view(
         State::Lost => Some(say(&format!("lost_{}", lost_word(because)))),
         other => Some(say(&format!("{}_note", other.word()))),
     };
-    let given = Some(reason).filter(|it| !it.trim().is_empty()).map(str::to_owned);
+    let given = Some(reason).filter(|it| !it.trim().is_empty());
     // "Sold out" is said by the headline already.
-    let reason = Some(reason).filter(|it| !it.trim().is_empty() && !(sold_out && it.len() < 10));
+    let reason = given.filter(|it| !sold_out || it.len() >= 10);
     let position = answer.and_then(|it| it.position).filter(|&n| n > 0);
     let in_line = matches!(state, State::Waiting | State::Paused | State::Maintenance);
     let position = position.filter(|_| in_line);
@@ -238,7 +239,7 @@ fn view(
         state,
         head,
         lead,
-        reason: given,
+        reason: given.map(str::to_owned),
         notice: reason.or(shown.message).map(str::to_owned),
         label: position.map(|_| say("place")),
         number: position.map(|n| words.number(n)),
