@@ -80,6 +80,8 @@ fn markup_that_is_not_on_the_list_is_refused_with_its_line() {
         "</p>",
         "<p></div></p>",
         "{{#paused}}<p>{{/paused}}</p>",
+        "<p>{{#paused}}</p>{{/paused}}",
+        "<p>{{#paused}}</p><p>{{/paused}}</p>",
         "{{#paused}}",
         "{{/paused}}",
         "{{nothing}}",
