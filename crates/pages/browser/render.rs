@@ -25,7 +25,7 @@ struct Wanted {
     accept_language: String,
     answer: Option<String>,
     back_to: Option<String>,
-    refresh_s: u32,
+    refresh_s: u64,
     message: Option<String>,
     privacy_url: Option<String>,
     now_ms: Option<u64>,

@@ -43,6 +43,11 @@ const soon = async (what, look, wanted) => {
     await new Promise(done => setTimeout(done, 30));
   }
 };
+// What the server says to the holder of this browser's cookies.
+const asked = async (context, room) => {
+  const cookie = (await context.cookies()).map(it => `${it.name}=${it.value}`).join("; ");
+  return (await site.visitor(room, "status", "GET", { cookie })).body;
+};
 const place = (page, wanted) => soon("place", () => text(page, "number"), String(wanted));
 const head = (page, wanted) => soon("headline", () => text(page, "head"), wanted);
 
@@ -269,6 +274,46 @@ test("before the start there is a countdown and a word about the draw; then come
   await head(page, "You are in line");
 });
 
+test("before the doors open the page counts down and then gets a place by itself", async context => {
+  await site.room("doors", { opens_at: new Date(Date.now() + 5000).toISOString() });
+  const page = await opened(context, "/doors/");
+  await head(page, "The doors are not open yet");
+  assert.match(await text(page, "number"), /^0:0\d$/);
+  await place(page, 1);
+});
+
+test("a full line says so and lets the next one in by itself", async context => {
+  await site.room("full", { max_waiting: 1 });
+  await site.crowd("full", 1);
+  const page = await opened(context, "/full/");
+  await head(page, "The line is full");
+  await site.operate("POST", "full/admit", { count: 1 });
+  await place(page, 1);
+});
+
+test("maintenance keeps every place and says what is done", async context => {
+  await site.room("works");
+  await site.crowd("works", 1);
+  const page = await opened(context, "/works/");
+  await place(page, 2);
+  await site.operate("POST", "works/maintenance", { reason: "New seats are put in." });
+  await head(page, "Back soon");
+  assert.equal(await text(page, "number"), "2");
+  assert.match(await text(page, "notice"), /New seats are put in\.$/);
+  await site.operate("POST", "works/resume");
+  await head(page, "You are in line");
+});
+
+test("a place that an operator ended says so", async context => {
+  await site.room("ends");
+  const page = await opened(context, "/ends/");
+  await place(page, 1);
+  const { ticket } = await asked(context, "ends");
+  await site.operate("POST", `ends/tickets/${ticket}/revoke`);
+  await head(page, "You no longer have a place");
+  assert.equal(await text(page, "lead"), "The organiser ended your place.");
+});
+
 test("a page that nobody looks at rings, and goes in when somebody looks", async context => {
   await site.room("rings", { claim: "explicit", claim_within: "60s" });
   await context.grantPermissions(["notifications"]);
@@ -302,7 +347,7 @@ test("a turn that nobody takes says why it is gone", async context => {
   await place(page, 1);
   await site.operate("POST", "late/admit", { count: 1 });
   await head(page, "It is your turn");
-  await new Promise(done => setTimeout(done, 6000));
+  await soon("the turn is over", async () => (await asked(context, "late")).status, "expired");
   await page.reload();
   await head(page, "You no longer have a place");
   assert.equal(await text(page, "lead"), "Your turn came, but nobody came in before the time ran out.");
@@ -355,8 +400,8 @@ test("the first view and the script say the same in every state", async () => {
     await context.route("**/*", route => route.fulfill({ body: html, contentType: "text/html; charset=utf-8" }));
     views.push(await context.newPage());
   }
-  for (const language of ["en", "ru", "ar"]) {
-    for (const state of states) {
+  for (const [language, some] of [["en", states], ["ru", ["waiting", "next", "paused"]], ["ar", ["waiting", "long", "lost", "draw"]]]) {
+    for (const state of some) {
       html = (await renderer.render({ state, accept_language: language, now_ms: Date.now(), draw: state === "draw" ? "verifiable" : undefined, message: "A word." })).html;
       const said = [];
       for (const page of views) {

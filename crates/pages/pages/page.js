@@ -201,7 +201,8 @@ const notice = () => {
   if (!from || box.lastChild && box.lastChild.textContent === from) return;
   const label = document.createElement("b");
   label.textContent = t("message");
-  box.replaceChildren(label, from);
+  // What went wrong is nothing that an organiser says.
+  if (state === "error") box.replaceChildren(from); else box.replaceChildren(label, from);
 };
 
 const progress = n => {
@@ -353,6 +354,8 @@ const refused = problem => {
   const shown = { not_open_yet: "not_open", queue_full: "full", maintenance: "maintenance", paused: "paused", room_ended: "ended" }[code];
   if (shown) {
     note = shown === "full" || shown === "not_open" ? null : detail;
+    // A page that was made without the schedule finds the moment in what it is told.
+    if (shown === "not_open") data.opens ||= Date.parse((/\d{4}-\d\d-\d\dT[\d:.]+Z/.exec(detail) || [])[0]) || null;
     if (!answer || shown === "ended") show(shown);
     if (shown === "ended") { forget(); return hangUp(); }
     failures = Math.min(failures, 3);
@@ -444,13 +447,12 @@ const enter = async () => {
   try {
     const { ok, body } = await call("claim", "POST");
     if (ok && body.enter_url) {
-      const url = new URL(body.enter_url, location.href), to = data.to && new URL(data.to, location.href);
-      // Back to where the visitor was going, where the pass counts there too: on this very host.
-      const back = to && to.origin === location.origin && url.origin === to.origin;
-      if (back) to.searchParams.set("wr_pass", body.pass);
+      // To where the visitor was going, if a gate of this host takes the pass there; else where the room says.
+      const url = new URL(data.to || body.enter_url, location.href);
+      if (data.to) url.searchParams.set("wr_pass", body.pass);
       if (!/^https?:$/.test(url.protocol)) throw url;
       forget();
-      return location.replace(back ? to : url);
+      return location.replace(url);
     }
     entering = false;
     if (body.code === "wrong_status") return check();

@@ -31,6 +31,20 @@ impl Answer {
     }
 }
 
+/// A problem document, as far as a page tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Problem {
+    pub code: String,
+    pub detail: String,
+}
+
+impl Problem {
+    pub fn read(json: &str) -> Option<Problem> {
+        serde_json::from_str(json).ok().filter(|it: &Problem| !it.code.is_empty())
+    }
+}
+
 /// The answer as the script gets it. Credentials stay in the cookie: a page may be saved, printed
 /// or kept by a cache that was set up wrongly.
 pub fn for_script(json: &str) -> serde_json::Value {

@@ -123,7 +123,7 @@ pub(crate) fn document(
         "head" => escape::html(&view.head),
         "lead" => plain(&view.lead),
         "lead_hidden" => hidden(view.lead.is_some()),
-        "notice" => view.notice.as_deref().map(|it| labelled(words, it)).unwrap_or_default(),
+        "notice" => view.notice.as_deref().map(|it| labelled(words, view, it)).unwrap_or_default(),
         "notice_hidden" => hidden(view.notice.is_some()),
         "ticket_hidden" => hidden(view.has_ticket()),
         "label" => plain(&view.label),
@@ -177,7 +177,11 @@ pub(crate) fn policy(script: &str, style: &str, pictures: &str) -> String {
     )
 }
 
-fn labelled(words: &Words, text: &str) -> String {
+fn labelled(words: &Words, view: &View, text: &str) -> String {
+    // What went wrong is nothing that an organiser says.
+    if view.state == State::Error {
+        return escape::html(text);
+    }
     format!("<b>{}</b>{}", escape::html(&words.say("message", &[])), escape::html(text))
 }
 

@@ -74,7 +74,7 @@ pub fn preview(state: &str, shown: &Waiting<'_>) -> Option<Page> {
         "left" => still(&notice(shown, Notice::Lost("left"))),
         "moved" => still(&notice(shown, Notice::Lost("moved_elsewhere"))),
         "full" => still(&notice(shown, Notice::Full)),
-        "error" => still(&notice(shown, Notice::Error)),
+        "error" => still(&notice(shown, Notice::Error(""))),
         "privacy" => privacy(&Waiting { back_to: Some("/"), ..*shown }),
         _ => return None,
     })

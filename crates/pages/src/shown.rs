@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Problem};
 use crate::assemble::{self, Script};
 use crate::number::{moment, span};
 use crate::words::{self, Words};
@@ -24,12 +24,15 @@ pub struct Waiting<'a> {
     pub base: &'a str,
     /// The header as it came.
     pub accept_language: &'a str,
-    /// The visitor answer as JSON, if there is a ticket already.
+    /// The visitor answer as JSON, if there is a ticket already; or a problem document, if asking
+    /// for one led to that.
     pub answer: Option<&'a str>,
-    /// The path on this host that the visitor wanted. Anything else is ignored.
+    /// The path on this host that the visitor wanted, where the pass is taken there (a gate before
+    /// it). Then that is where the page goes in, with the pass in the query; otherwise it follows
+    /// the answer's `enter_url`. Anything but a path is ignored.
     pub back_to: Option<&'a str>,
     /// How often a page without script comes back to `{base}/wait`; 0 never.
-    pub refresh_s: u32,
+    pub refresh_s: u64,
     /// What the operator has to say to everyone.
     pub message: Option<&'a str>,
     pub schedule: Schedule,
@@ -77,7 +80,27 @@ pub enum Notice<'a> {
     Ended(&'a str),
     /// Why there is no place any more: `ended_because` of an answer, or the code of a problem.
     Lost(&'a str),
-    Error,
+    /// Something else went wrong, with a sentence about it or none.
+    Error(&'a str),
+}
+
+impl<'a> Notice<'a> {
+    /// What a problem of the visitor API means to a visitor; none when it will pass by itself, so
+    /// that the page goes on asking.
+    fn of(problem: &'a Problem) -> Option<Notice<'a>> {
+        let detail = problem.detail.as_str();
+        Some(match problem.code.as_str() {
+            "not_open_yet" => Notice::NotOpen,
+            "queue_full" => Notice::Full,
+            "paused" => Notice::Paused(detail),
+            "maintenance" => Notice::Maintenance(detail),
+            "room_ended" => Notice::Ended(detail),
+            "moved_elsewhere" | "place_lost" | "ticket_forgotten" | "ticket_unknown"
+            | "claim_too_late" => Notice::Lost(&problem.code),
+            "room_unknown" | "forbidden" | "challenge_required" => Notice::Error(""),
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +185,11 @@ impl View {
 /// The waiting page for what the answer says; without one, the page that gets a place.
 pub fn waiting(shown: &Waiting<'_>) -> Page {
     let words = words_for(shown);
+    let problem = shown.answer.and_then(Problem::read);
+    if let Some(told) = problem.as_ref().and_then(Notice::of) {
+        return notice(&Waiting { answer: None, ..*shown }, told);
+    }
+    let shown = &Waiting { answer: shown.answer.filter(|_| problem.is_none()), ..*shown };
     let answer = shown.answer.and_then(Answer::read);
     let state = answer.as_ref().map_or(State::Finding, State::of);
     let because = answer.as_ref().and_then(|it| it.ended_because.clone()).unwrap_or_default();
@@ -179,7 +207,7 @@ pub fn notice(shown: &Waiting<'_>, notice: Notice<'_>) -> Page {
         Notice::Maintenance(reason) => (State::Maintenance, "", Some(reason)),
         Notice::Ended(reason) => (State::Ended, "", Some(reason)),
         Notice::Lost(because) => (State::Lost, because, None),
-        Notice::Error => (State::Error, "", None),
+        Notice::Error(detail) => (State::Error, "", Some(detail)),
     };
     let view = view(shown, &words, state, None, because, reason);
     // What may change by itself is asked for again; what is final waits for the visitor.

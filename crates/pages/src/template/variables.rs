@@ -60,7 +60,7 @@ impl Variables {
                     Some(Draw::Committed | Draw::Verifiable)
                 )),
             ),
-            ("refreshIntervalSeconds", number(shown.refresh_s.into())),
+            ("refreshIntervalSeconds", number(shown.refresh_s)),
             ("position", maybe(position)),
             ("ahead", maybe(position.map(|n| n - 1))),
             ("title", text(shown.title)),

@@ -97,6 +97,27 @@ fn a_lost_place_says_why() {
 }
 
 #[test]
+fn a_problem_instead_of_an_answer_is_told_in_the_visitors_words() {
+    let said = |code: &str| {
+        let problem =
+            format!(r#"{{"status":409,"code":"{code}","detail":"Back at ten.","title":"T"}}"#);
+        read(&waiting(&Waiting { answer: Some(&problem), ..shown() }).html)
+    };
+    assert!(said("maintenance").contains("Back soon"), "{}", said("maintenance"));
+    assert!(said("maintenance").contains("Back at ten."));
+    assert!(said("queue_full").contains("The line is full"));
+    assert!(said("not_open_yet").contains("The doors are not open yet"));
+    assert!(said("room_ended").contains("This is over"));
+    assert!(said("moved_elsewhere").contains("Another device holds"));
+    assert!(said("room_unknown").contains("Something went wrong"));
+    // What passes by itself is no news: the page goes on asking.
+    assert!(said("overloaded").contains("Finding your place"));
+    let page = notice(&shown(), Notice::Error("The shop does not answer."));
+    let said = read(&page.html);
+    assert!(said.contains("The shop does not answer.") && !said.contains("organiser"), "{said}");
+}
+
+#[test]
 fn the_end_of_a_sale_has_its_own_page() {
     let said = read(&notice(&shown(), Notice::Ended("sold_out")).html);
     assert!(said.contains("Sold out") && !said.contains("sold_out"), "{said}");
