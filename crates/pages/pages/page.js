@@ -4,6 +4,7 @@
 // changes: WebSocket, then server-sent events, then asking when the server said to.
 // Stays out: deciding anything. The server's answer is the truth; a lost connection, a sleeping
 // phone or a second tab only means that we ask again.
+// Browsers of 2019 can run it: newer ones than the words below ask for are looked for before use.
 // Lines that begin with two slashes and indentation are taken out before it is sent.
 "use strict";
 (() => {
@@ -85,7 +86,7 @@ const data = JSON.parse($("data").textContent);
 const { t, number, span } = speaker(data.lang, data.words);
 const percent = new Intl.NumberFormat(data.lang, { style: "percent" });
 const two = new Intl.NumberFormat(data.lang, { minimumIntegerDigits: 2 });
-const ago = new Intl.RelativeTimeFormat(data.lang);
+const ago = Intl.RelativeTimeFormat && new Intl.RelativeTimeFormat(data.lang);
 // The server's clock, as far as a page can know it: it said the time when its answer began to arrive.
 const arrival = performance.getEntriesByType("navigation")[0];
 const skew = data.now ? data.now - performance.timeOrigin - (arrival ? arrival.responseStart : 0) : 0;
@@ -202,7 +203,9 @@ const notice = () => {
   const label = document.createElement("b");
   label.textContent = t("message");
   // What went wrong is nothing that an organiser says.
-  if (state === "error") box.replaceChildren(from); else box.replaceChildren(label, from);
+  box.textContent = "";
+  if (state !== "error") box.append(label);
+  box.append(from);
 };
 
 const progress = n => {
@@ -231,7 +234,7 @@ const fresh = () => {
   const old = offline || age > Math.max(2e4, 2.5 * expected());
   $("fresh").classList.toggle("old", old);
   const s = Math.round(age / 1000);
-  text("fresh_text", offline ? t("offline") : (old ? t("stale") + " " : "") + (s < 2 ? t("updated_now")
+  text("fresh_text", offline ? t("offline") : (old ? t("stale") + " " : "") + (s < 2 || !ago ? t("updated_now")
     : t("updated", { ago: s < 60 ? ago.format(-s, "second") : ago.format(-Math.floor(s / 60), "minute") })));
   if (old && answer && !$("fresh").hidden) say(t(offline ? "offline" : "stale"));
 };
@@ -301,7 +304,9 @@ const join = async again => {
     stored("sessionStorage", key);
   }
   try {
-    const { ok, body } = await call("join", "POST", { "Idempotency-Key": key });
+    // One tab after the other: the second then has the first one's cookie, and gets the same place.
+    const once = () => call("join", "POST", { "Idempotency-Key": key });
+    const { ok, body } = await (navigator.locks ? navigator.locks.request("wr-" + data.room, once) : once());
     if (!ok) return refused(body);
     // Had this device a place that cannot be found any more, we say so.
     data.renewed = Boolean(!again && memory && memory.ticket !== body.ticket);
@@ -355,7 +360,7 @@ const refused = problem => {
   if (shown) {
     note = shown === "full" || shown === "not_open" ? null : detail;
     // A page that was made without the schedule finds the moment in what it is told.
-    if (shown === "not_open") data.opens ||= Date.parse((/\d{4}-\d\d-\d\dT[\d:.]+Z/.exec(detail) || [])[0]) || null;
+    if (shown === "not_open" && !data.opens) data.opens = Date.parse((/\d{4}-\d\d-\d\dT[\d:.]+Z/.exec(detail) || [])[0]) || null;
     if (!answer || shown === "ended") show(shown);
     if (shown === "ended") { forget(); return hangUp(); }
     failures = Math.min(failures, 3);
@@ -464,6 +469,7 @@ const enter = async () => {
 
 const ask = (key, yes, no, act, link) => new Promise(done => {
   const box = $("ask");
+  if (!box.showModal) return done(link ? prompt(t(act), link) && false : confirm(t(key) + " " + t(act)));
   text("ask_head", t(key));
   text("ask_note", t(act));
   text("yes", t(yes));
@@ -480,7 +486,7 @@ const ask = (key, yes, no, act, link) => new Promise(done => {
 const copy = async () => {
   $("link").select();
   // Browsers keep the clipboard from pages without TLS; the old way still works there.
-  const done = await navigator.clipboard?.writeText($("link").value).then(() => true, () => false);
+  const done = navigator.clipboard && await navigator.clipboard.writeText($("link").value).then(() => true, () => false);
   if (done || document.execCommand("copy")) text("yes", t("copied"));
 };
 
