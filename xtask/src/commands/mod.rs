@@ -4,6 +4,7 @@ mod bench;
 mod ci;
 mod deny;
 mod long;
+mod screenshots;
 mod setup;
 mod sim;
 mod tidy;
@@ -35,6 +36,8 @@ enum Chore {
     Sim(sim::Args),
     /// Run a long job and keep its result in results/, with commit and machine.
     Long(long::Args),
+    /// Write pictures of the waiting page in every state.
+    Screenshots(screenshots::Args),
 }
 
 impl Chores {
@@ -46,6 +49,7 @@ impl Chores {
             Chore::Bench(args) => bench::run(&args),
             Chore::Sim(args) => sim::run(&args),
             Chore::Long(args) => long::run(&args),
+            Chore::Screenshots(args) => screenshots::run(&args),
         }
     }
 }

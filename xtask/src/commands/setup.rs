@@ -32,8 +32,14 @@ const NEEDS: &[Need] = &[
     Need {
         program: "chromium",
         package: "chromium",
-        because: "a browser, for the tests of the server",
+        because: "a browser, for the tests of the server and of its pages",
     },
+    Need {
+        program: "node",
+        package: "nodejs",
+        because: "drives the browser, and holds words and positions against what browsers say",
+    },
+    Need { program: "npm", package: "npm", because: "playwright-core and axe-core for the pages" },
     Need {
         program: "python3",
         package: "python3-venv",
