@@ -14,7 +14,8 @@ fn main() {
     let dist = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
         .join("web")
         .join("dist");
-    // The folder itself and not its files: a new build removes and adds files.
+    // The folder itself and not its files: a new build removes and adds files. It is always there
+    // (it holds a .gitignore): cargo would run us every time for one that is not.
     println!("cargo::rerun-if-changed={}", dist.display());
     let mut files = vec![];
     if dist.join("index.html").is_file() {
@@ -49,7 +50,7 @@ fn main() {
     fs::write(&out, table).unwrap_or_else(|error| panic!("write {}: {error}", out.display()));
 }
 
-/// All files below `folder` but the packed ones, as names relative to `top` with `/` between.
+/// All files below `folder` but the packed ones and git's, as names relative to `top` with `/` between.
 fn collect(top: &Path, folder: &Path, files: &mut Vec<String>) {
     let entries = fs::read_dir(folder)
         .unwrap_or_else(|error| panic!("read the folder {}: {error}", folder.display()));
@@ -60,7 +61,8 @@ fn collect(top: &Path, folder: &Path, files: &mut Vec<String>) {
             continue;
         }
         let name = path.strip_prefix(top).expect("it lies below").to_string_lossy().into_owned();
-        if !name.ends_with(".gz") && !name.ends_with(".br") {
+        let is_packed = name.ends_with(".gz") || name.ends_with(".br");
+        if !is_packed && !name.starts_with('.') {
             files.push(name);
         }
     }

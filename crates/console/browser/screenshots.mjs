@@ -52,7 +52,7 @@ try {
       await page.locator(".loading").waitFor({ state: "detached" });
       await shoot(tab, { fullPage: tab !== "log" });
     }
-    await goTo(page, "#/rooms/spring-tour/tickets");
+    await goTo(page, "#/rooms/merch/tickets");
     await shoot("tickets-empty");
     await page.getByLabel("Find a ticket").fill(show.somebody.support_code);
     await page.getByRole("button", { name: "Find" }).click();

@@ -20,7 +20,7 @@ export const CSP = /CSP: &str = "([^"]+)"/.exec(readFileSync(join(here, "../src/
 
 function program() {
   const found = process.env.WAITROOM_BIN ?? join(here, "../../../target/debug/waitroom");
-  if (!existsSync(found)) throw new Error(`no server at ${found}: cargo build -p waitroom-server, or set WAITROOM_BIN`);
+  if (!existsSync(found)) throw new Error(`no server at ${found}: cargo build -p waitroom, or set WAITROOM_BIN`);
   return found;
 }
 

@@ -12,6 +12,8 @@ const pack = () => ({
   name: "pack",
   apply: "build",
   writeBundle({ dir }) {
+    // Vite empties the folder; git keeps it, because cargo can only watch one that is there.
+    writeFileSync(join(dir, ".gitignore"), "*\n!.gitignore\n");
     for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile() || !/\.(html|js|css|svg)$/.test(entry.name)) continue;
       const file = join(entry.parentPath, entry.name);

@@ -72,7 +72,7 @@ function Signed({ who }: { who: Me }) {
         <div class="self">
           <Fresh />
           <ThemeChoice />
-          <span class="who" title={who.note}><b>{who.id}</b> <span class="role">{who.role}</span></span>
+          <span class="who" title={who.note}><b>{who.id}</b> <span class="pill">{who.role}</span></span>
           <button type="button" class="quiet" onClick={() => signOut(null)}>Sign out</button>
         </div>
       </header>
@@ -136,8 +136,8 @@ function Stale() {
       {stale && (
         <p class="notice bad">
           <strong>{problem && problem.code !== "unreachable" ? "The server answers with an error." : "Connection lost."}</strong>{" "}
-          What you see is old. <span aria-hidden="true">The data is {span(age / 1000)} old. </span>
-          We keep trying{reason(problem)}.
+          <span class="unseen">What you see is old; we keep trying{reason(problem)}.</span>
+          <span aria-hidden="true">The data is {span(age / 1000)} old; we keep trying{reason(problem)}.</span>
         </p>
       )}
     </div>

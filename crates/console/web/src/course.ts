@@ -3,8 +3,9 @@ import { perSecond } from "./format";
 import type { Room } from "./wire";
 
 export const KEEP_S = 15 * 60;
-/** Admissions come in ticks of a fraction of a second; over five seconds they are a pace. */
-const PACE_WINDOW_S = 5;
+/** Admissions come in ticks of a fraction of a second; over ten seconds they are a pace, and one
+ * tick more or less does not look like a broken limit. */
+const PACE_WINDOW_S = 10;
 const NO_SHOW_WINDOW_S = 60;
 
 /** A point, or a gap where nothing is known. */

@@ -32,6 +32,14 @@ export function span(seconds: number | null | undefined): string {
   return `${fine.format(s / 86_400)} d`;
 }
 
+/** The same for an axis, where there is room for a few letters. */
+export function spanTick(seconds: number | null | undefined): string {
+  if (seconds == null) return NONE;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 3600) return `${fine.format(seconds / 60)} m`;
+  return `${fine.format(seconds / 3600)} h`;
+}
+
 const moments = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
@@ -47,7 +55,8 @@ export function ago(iso: string | null | undefined, now = Date.now()): string {
   if (!iso) return NONE;
   const seconds = (now - Date.parse(iso)) / 1000;
   if (seconds < 5 && seconds > -5) return "just now";
-  return seconds >= 0 ? `${span(seconds)} ago` : `in ${span(-seconds)}`;
+  const rough = (s: number) => s < 60 ? span(s) : s < 3600 ? `${Math.floor(s / 60)} min` : span(s);
+  return seconds >= 0 ? `${rough(seconds)} ago` : `in ${rough(-seconds)}`;
 }
 
 const UNIT_S: Record<string, number> = { ms: 0.001, s: 1, sec: 1, m: 60, min: 60, h: 3600, d: 86_400 };

@@ -57,7 +57,7 @@ export async function refresh(wanted: () => boolean = () => true): Promise<void>
     const { rooms } = await ask<{ rooms: Room[] }>("GET", "/rooms");
     if (!wanted() || (picture.value && picture.value.at > at)) return;
     rooms.sort((a, b) => a.room.localeCompare(b.room));
-    for (const room of rooms) courseOf(room.room).add(Math.round(at / 1000), room);
+    for (const room of rooms) courseOf(room.room).add((at + Date.now()) / 2000, room);
     picture.set({ rooms, at });
     trouble.set(null);
   } catch (error) {

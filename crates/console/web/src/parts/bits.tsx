@@ -25,10 +25,10 @@ export function Status({ status }: { status: RoomStatus }) {
 }
 
 /** How full something is. The number beside it says the same, so this is for eyes only. */
-export function Meter({ value, most }: { value: number; most: number | null }) {
+export function Meter({ value, most, warns = true }: { value: number; most: number | null; warns?: boolean }) {
   const share = most ? Math.min(1, value / most) : 0;
   return (
-    <svg class={share >= 0.95 ? "meter full" : "meter"} viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+    <svg class={warns && share >= 0.95 ? "meter full" : "meter"} viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
       <rect class="whole" width="100" height="4" rx="2" />
       {share > 0 && <rect class="part" width={Math.max(1.5, share * 100)} height="4" rx="2" />}
     </svg>

@@ -26,8 +26,12 @@ interface ChartProps {
   /** Between the first and the last line, such as low and high of an estimate. */
   band?: boolean;
   value: (point: Point | undefined) => string;
+  /** The same for the axis, where that must be shorter. */
+  tick?: (point: Point | undefined) => string;
   /** The axis never ends below this, so that one person is not a mountain. */
   least?: number;
+  /** Between two marks of the axis; for seconds, where ten is no round number. */
+  steps?: number[];
   /** What stands beside the number now. */
   note?: string;
   stretchS: number;
@@ -35,19 +39,21 @@ interface ChartProps {
 
 const HEIGHT = 168;
 const SYNC = "room";
+const MARKS_MAX = 5;
+const STEPS_S = [30, 60, 180, 300];
 
-export function Chart({ title, at, lines, band = false, value, least = 1, note, stretchS }: ChartProps) {
+export function Chart({ title, at, lines, band = false, value, tick = value, least = 1, steps, note, stretchS }: ChartProps) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [under, setUnder] = useState<number | null>(null);
   const scheme = useStore(theme);
-  const format = useRef(value);
-  format.current = value;
+  const format = useRef(tick);
+  format.current = tick;
 
   useEffect(() => {
     const place = frame.current;
     if (!place) return;
-    const drawn = new uPlot(options(lines, band, least, format, setUnder, place), [[], ...lines.map(() => [])] as uPlot.AlignedData, place);
+    const drawn = new uPlot(options(lines, band, least, steps, format, setUnder, place), [[], ...lines.map(() => [])] as uPlot.AlignedData, place);
     plot.current = drawn;
     const sized = new ResizeObserver(() => drawn.setSize({ width: place.clientWidth, height: HEIGHT }));
     sized.observe(place);
@@ -93,7 +99,7 @@ export function Chart({ title, at, lines, band = false, value, least = 1, note, 
 }
 
 function options(
-  lines: Line[], band: boolean, least: number, format: { current: ChartProps["value"] },
+  lines: Line[], band: boolean, least: number, steps: number[] | undefined, format: { current: ChartProps["value"] },
   under: (index: number | null) => void, place: HTMLElement,
 ): uPlot.Options {
   const colour = (name: string) => resolved(place, name);
@@ -104,7 +110,7 @@ function options(
     width: place.clientWidth || 320,
     height: HEIGHT,
     legend: { show: false },
-    padding: [8, 6, 0, 0],
+    padding: [8, 20, 0, 0],
     cursor: {
       y: false,
       points: { size: 7 },
@@ -116,13 +122,29 @@ function options(
       y: { range: (_, __, most) => [0, Math.max(least, (most ?? 0) * 1.08)] },
     },
     axes: [
-      { ...axis, grid: { show: false }, size: 26, space: 90, values: (_, ticks) => ticks.map((tick) => time(tick * 1000).slice(0, 5)) },
-      { ...axis, size: 54, space: 34, values: (_, ticks) => ticks.map((tick) => format.current(tick)) },
+      { ...axis, grid: { show: false }, size: 26, splits: (drawn) => moments(drawn.scales.x!), values: (drawn, ticks) => ticks.map((tick) => before(tick, drawn.scales.x!)) },
+      { ...axis, size: 54, space: 34, ...(steps ? { incrs: steps } : {}), values: (_, ticks) => ticks.map((tick) => format.current(tick)) },
     ],
     series: [{}, ...lines.map((line) => style(line, colour))],
     bands: band ? [{ series: [lines.length, 1], fill: `${colour("accent-wash")}` }] : undefined,
     hooks: { setCursor: [(drawn) => under(drawn.cursor.idx ?? null)] },
   };
+}
+
+/** Marks that stay where they are while the line moves through: whole steps back from now. The
+ * one at the very left would lie on the other axis. */
+function moments({ min, max }: uPlot.Scale): number[] {
+  const [start, end] = [min ?? 0, max ?? 0];
+  const step = STEPS_S.find((step) => (end - start) / step <= MARKS_MAX) ?? STEPS_S.at(-1)!;
+  const marks = [];
+  for (let at = end; at > start + step / 4; at -= step) marks.unshift(at);
+  return marks;
+}
+
+function before(tick: number, { max }: uPlot.Scale): string {
+  const seconds = Math.round((max ?? 0) - tick);
+  if (seconds === 0) return "now";
+  return seconds % 60 ? `−${seconds} s` : `−${seconds / 60} min`;
 }
 
 function style(line: Line, colour: (name: string) => string): uPlot.Series {

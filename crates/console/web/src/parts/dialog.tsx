@@ -65,16 +65,19 @@ export function Ask({ title, act, tone = "calm", onClose, onAct, ready = true, c
       setBusy(false);
     }
   };
+  const [atFields, setAtFields] = useState(false);
   useEffect(() => {
-    if (problem) form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+    if (!problem) return;
+    // A mistake of a field that this form does not have would be seen nowhere else.
+    setAtFields(problem.fields.length > 0 && form.current?.querySelectorAll(".mistake").length === problem.fields.length);
+    form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
   }, [problem]);
-  const shownAtFields = problem !== null && problem.fields.length > 0;
   return (
     <Dialog title={title} onClose={onClose}>
       <form ref={form} onSubmit={submit} noValidate>
         {typeof children === "function" ? children(problem) : children}
         <div role="alert">
-          {problem && <p class="notice bad">{shownAtFields ? `Not done. ${problem.fields.map((it) => it.problem).join("; ")}` : problem.message}</p>}
+          {problem && <p class="notice bad">{atFields ? "Nothing was done: see above." : told(problem)}</p>}
         </div>
         <div class="buttons">
           <button type="button" class="quiet" onClick={onClose}>Cancel</button>
@@ -85,4 +88,9 @@ export function Ask({ title, act, tone = "calm", onClose, onAct, ready = true, c
       </form>
     </Dialog>
   );
+}
+
+function told(problem: Problem): string {
+  const fields = problem.fields.map((it) => `${it.field}: ${it.problem}`).join("; ");
+  return fields ? `Nothing was done. ${fields}` : problem.message;
 }

@@ -129,7 +129,7 @@ function Lanes({ setting, value, mistake, disabled, aside, onChange }: InputProp
         <div class="lane" key={at}>
           <input type="text" aria-label={`Name of lane ${at + 1}`} value={text(lane.name)} disabled={disabled} onInput={(event) => change(at, { name: typed(event) })} />
           <input type="text" inputMode="numeric" aria-label={`Weight of lane ${at + 1}`} value={text(lane.weight)} disabled={disabled} onInput={(event) => change(at, { weight: number(typed(event)) })} />
-          <button type="button" class="quiet" disabled={disabled || lanes.length === 1} aria-label={`Take lane ${text(lane.name) || at + 1} away`} onClick={() => onChange(lanes.filter((_, index) => index !== at))}>Remove</button>
+          <button type="button" class="quiet" disabled={disabled || lanes.length === 1} aria-label={`Remove lane ${text(lane.name) || at + 1}`} onClick={() => onChange(lanes.filter((_, index) => index !== at))}>Remove</button>
         </div>
       ))}
       <button type="button" disabled={disabled} onClick={() => onChange([...lanes, { name: "", weight: 1 }])}>Add a lane</button>

@@ -86,8 +86,9 @@ export function AuditList({ room }: { room: string | null }) {
             <time dateTime={entry.at} title={moment(entry.at)}>{ago(entry.at, now)}</time>
             <div>
               <p>
-                <b>{entry.who}</b> <span class="deed">{words(entry.action)}</span>
-                {!room && entry.room && <> in <a href={to.room(entry.room)}>{entry.room}</a></>}
+                <b>{entry.who}</b> {DEEDS[entry.action] ?? words(entry.action)} <Subject entry={entry} />
+                {!room && entry.room && <>{SAYS_ROOM.has(entry.action) ? "" : "in "}<a href={to.room(entry.room)}>{entry.room}</a></>}
+                {room && SAYS_ROOM.has(entry.action) && "the room"}
               </p>
               <Facts before={entry.before} after={entry.after} />
             </div>
@@ -100,20 +101,50 @@ export function AuditList({ room }: { room: string | null }) {
   );
 }
 
+const DEEDS: Record<string, string> = {
+  configure: "changed the settings of",
+  pause: "paused",
+  maintenance: "began maintenance of",
+  drain: "drained",
+  resume: "resumed",
+  finish: "finished",
+  reopen: "reopened",
+  admit: "let people in",
+  revoke: "revoked the ticket",
+  move: "moved the ticket",
+  key_create: "made the key",
+  key_rotate: "rotated the key",
+  key_revoke: "revoked the key",
+};
+/** Deeds whose words end with the room. */
+const SAYS_ROOM = new Set(["configure", "pause", "maintenance", "drain", "resume", "finish", "reopen"]);
+
+function Subject({ entry }: { entry: AuditEntry }) {
+  const [old, fresh] = [table(entry.before), table(entry.after)];
+  const named = old.key ?? fresh.key ?? old.ticket ?? fresh.ticket;
+  return typeof named === "string" ? <><code>{named}</code>{" "}</> : null;
+}
+
 const table = (value: unknown): Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : {};
 
 /** What differs; the rest of both is the same and says nothing. */
 function Facts({ before, after }: { before: unknown; after: unknown }) {
   const [old, fresh] = [table(before), table(after)];
   const names = [...new Set([...Object.keys(old), ...Object.keys(fresh)])]
-    .filter((name) => JSON.stringify(old[name]) !== JSON.stringify(fresh[name]));
+    .filter((name) => JSON.stringify(old[name]) !== JSON.stringify(fresh[name]))
+    // Said already; and a reason that there is not says nothing.
+    .filter((name) => !(name === "key" && before === null) && !(before === null && fresh[name] === null));
   if (!names.length) return null;
   if (before === null && names.length > 6) return <p class="facts">{names.length} settings were given</p>;
   return (
     <p class="facts">
       {names.map((name) => (
-        <span key={name}>{words(name)}: {before !== null && name in old && <><del>{plain(old[name])}</del> <span aria-hidden="true">→</span><span class="unseen">to</span> </>}<ins>{plain(fresh[name])}</ins></span>
+        <span key={name}>{words(name.replace(/_ms$/, ""))}: {before !== null && name in old && <><del>{told(name, old[name])}</del> <span aria-hidden="true">→</span><span class="unseen">to</span> </>}<ins>{told(name, fresh[name])}</ins></span>
       ))}
     </p>
   );
+}
+
+function told(name: string, value: unknown): string {
+  return name.endsWith("_at_ms") && typeof value === "number" ? moment(new Date(value).toISOString()) : plain(value);
 }

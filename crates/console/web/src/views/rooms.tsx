@@ -81,7 +81,7 @@ function RoomCard({ room }: { room: Room }) {
         <small>{room.rate ? `up to ${room.rate}` : "let in by hand"}</small>
         <small>{wait ? `last waits about ${span(wait.likely_s)}` : room.waiting ? `wait: ${whyUnknown(room.wait_unknown_because)}` : "nobody waits"}</small>
       </span>
-      {room.reason && <span class="why">{room.reason}</span>}
+      {room.reason && <span class={room.status === "ended" ? "why over" : "why"}>{room.reason}</span>}
     </a>
   );
 }

@@ -1,7 +1,7 @@
 // How a room does, second by second.
 import { useState } from "preact/hooks";
 import { type Columns, type Point } from "../../course";
-import { compact, count, pace, perSecond, span, whyUnknown } from "../../format";
+import { compact, count, pace, perSecond, span, spanTick, whyUnknown } from "../../format";
 import { courseOf } from "../../live";
 import { Figure, Meter } from "../../parts/bits";
 import { Chart } from "../../parts/chart";
@@ -21,7 +21,7 @@ export function LiveTab({ room }: { room: Room }) {
         <Figure label="Left" value={room.left} />
         <Figure label="Expired" value={room.expired} />
         <Figure label="No-shows" value={room.no_shows} />
-        <Figure label="Watching live" value={room.connected} />
+        <Figure label="Watching" value={room.connected} />
         <Figure label="Disk" value={room.store_latency_ms === null ? null : compact(room.store_latency_ms)} unit="ms" />
       </dl>
       <div class="heading small">
@@ -38,6 +38,7 @@ export function LiveTab({ room }: { room: Room }) {
   );
 }
 
+const STEPS_S = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400];
 const people = (point: Point | undefined) => compact(point);
 const seconds = (point: Point | undefined) => span(point);
 
@@ -61,7 +62,7 @@ function Charts({ room, columns, stretchS }: { room: Room; columns: Columns; str
           { label: "slots", points: columns.slots, colour: "violet", kind: "area" },
           { label: "of", points: columns.capacity, colour: "limit", kind: "limit" },
         ]} />
-      <Chart {...shared} title="Wait of the last in line" value={seconds} least={60} band
+      <Chart {...shared} title="Wait of the last in line" value={seconds} tick={spanTick} steps={STEPS_S} least={60} band
         note={wait ? `${span(wait.low_s)} to ${span(wait.high_s)}` : room.waiting ? whyUnknown(room.wait_unknown_because) : "nobody waits"}
         lines={[
           { label: "low", points: columns.waitLow, colour: "accent", kind: "edge" },
@@ -89,7 +90,7 @@ function Lanes({ room }: { room: Room }) {
               <th scope="row">{lane.name}</th>
               <td class="n">{lane.weight ?? "–"}</td>
               <td class="n">{count(lane.waiting)}</td>
-              <td><Meter value={lane.waiting} most={most} /></td>
+              <td><Meter value={lane.waiting} most={most} warns={false} /></td>
               <td class="n">{count(lane.admissions)}</td>
               <td class="n">{count(lane.joined)}</td>
             </tr>

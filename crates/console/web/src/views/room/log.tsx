@@ -1,7 +1,7 @@
 // The newest events of a room, as they are in its log.
 import { useEffect } from "preact/hooks";
 import { ask, path } from "../../api";
-import { count, plain, time, words } from "../../format";
+import { count, plain, span, time, words } from "../../format";
 import { Empty, Failed, Waiting } from "../../parts/bits";
 import { useLoaded } from "../../parts/load";
 import type { LogEvent, LogPage, Room } from "../../wire";
@@ -48,5 +48,15 @@ async function tail(room: string): Promise<LogEvent[]> {
 const FRAME = new Set(["index", "at", "at_ms", "event", "settings"]);
 
 function facts(event: LogEvent): string {
-  return Object.entries(event).filter(([name]) => !FRAME.has(name)).map(([name, value]) => `${words(name)} ${plain(value)}`).join(" · ");
+  return Object.entries(event)
+    .filter(([name, value]) => !FRAME.has(name) && value !== null && value !== "")
+    .map(([name, value]) => `${words(name.replace(/_ms$/, ""))} ${fact(name, value)}`)
+    .join(" · ");
+}
+
+function fact(name: string, value: unknown): string {
+  if (typeof value === "number" && name.endsWith("_ms") && !name.endsWith("_at_ms")) return span(value / 1000);
+  const at = typeof value === "string" && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? Date.parse(value) : NaN;
+  if (!Number.isNaN(at)) return time(at);
+  return typeof value === "string" ? words(value) : plain(value);
 }
