@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::builder::PossibleValuesParser;
 
-use super::{deny, setup, sim, tidy};
+use super::{console, deny, setup, sim, tidy};
 use crate::failure::{Failure, Outcome};
 use crate::readme::Commands;
 use crate::shell::Run;
@@ -39,6 +39,7 @@ const STEPS: &[Step] = &[
     Step { name: "setup", about: "what the tests need is installed", run: setup::run },
     Step { name: "fmt", about: "the code is formatted", run: fmt },
     Step { name: "tidy", about: "the rules that no compiler checks", run: tidy::run },
+    Step { name: "console", about: "the operator console is built", run: console::run },
     Step { name: "clippy", about: "no lint complains", run: clippy },
     Step { name: "deny", about: "licences, sources and bans of what we depend on", run: deny::run },
     Step { name: "build", about: "everything builds", run: build },

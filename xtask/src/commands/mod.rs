@@ -2,6 +2,7 @@
 
 mod bench;
 mod ci;
+mod console;
 mod deny;
 mod long;
 mod screenshots;
@@ -30,6 +31,8 @@ enum Chore {
     Ci(ci::Args),
     /// Check the rules about the tree that no compiler checks.
     Tidy,
+    /// Build the operator console, so that the binary can carry it; installs Node if it can.
+    Console,
     /// Build a benchmark in the release profile and run it.
     Bench(bench::Args),
     /// Run the simulator.
@@ -46,6 +49,7 @@ impl Chores {
             Chore::Setup => setup::run(),
             Chore::Ci(args) => ci::run(&args),
             Chore::Tidy => tidy::run(),
+            Chore::Console => console::run(),
             Chore::Bench(args) => bench::run(&args),
             Chore::Sim(args) => sim::run(&args),
             Chore::Long(args) => long::run(&args),

@@ -34,6 +34,12 @@ const NEEDS: &[Need] = &[
         package: "chromium",
         because: "a browser, for the tests of the server and of its pages",
     },
+    Need { program: "node", package: "nodejs", because: "the operator console is built with it" },
+    Need {
+        program: "npm",
+        package: "npm",
+        because: "it fetches what the operator console is built from",
+    },
     Need {
         program: "node",
         package: "nodejs",
@@ -74,8 +80,16 @@ const NEEDS: &[Need] = &[
 ];
 
 pub fn run() -> Outcome {
-    let missing: Vec<&Need> =
-        NEEDS.iter().filter(|need| find_program(need.program).is_none()).collect();
+    install(NEEDS.iter())
+}
+
+/// Only these of the programs that [`NEEDS`] knows, for a chore that needs no others.
+pub fn only(programs: &[&str]) -> Outcome {
+    install(NEEDS.iter().filter(|need| programs.contains(&need.program)))
+}
+
+fn install<'a>(needs: impl Iterator<Item = &'a Need>) -> Outcome {
+    let missing: Vec<&Need> = needs.filter(|need| find_program(need.program).is_none()).collect();
     if missing.is_empty() {
         eprintln!("setup: nothing is missing");
         return Ok(());

@@ -5,6 +5,7 @@
 //! no row fits is refused before anything is looked at.
 
 pub mod acting;
+mod console;
 mod gate;
 mod keys;
 pub mod office;
@@ -170,6 +171,9 @@ impl Admin {
             }
             "/metrics" => return wrong_method("GET"),
             _ => {}
+        }
+        if path == "/console" || path.starts_with("/console/") {
+            return console::answer(&head.method, path, &head.headers);
         }
         if path == "/docs" {
             let get = head.method == Method::GET || head.method == Method::HEAD;
