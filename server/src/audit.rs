@@ -92,10 +92,16 @@ impl Audit {
     }
 }
 
+/// Acts, and if it is known, where to go on and how far the audit goes.
+struct Page {
+    entries: Vec<Value>,
+    more: Option<(u64, u64)>,
+}
+
 impl List {
     fn run(self, out: &mut Out) -> Result<Exit, Failure> {
-        let (entries, more) = match &self.data {
-            Some(dir) => (self.of_folder(dir.clone())?, None),
+        let Page { entries, more } = match &self.data {
+            Some(dir) => Page { entries: self.of_folder(dir.clone())?, more: None },
             None => self.of_server()?,
         };
         for entry in &entries {
@@ -107,7 +113,7 @@ impl List {
         Ok(Exit::Fine)
     }
 
-    fn of_server(&self) -> Result<(Vec<Value>, Option<(u64, u64)>), Failure> {
+    fn of_server(&self) -> Result<Page, Failure> {
         let mut path = format!("/admin/v1/audit?after={}&limit={}", self.after, self.limit);
         if let Some(room) = &self.room {
             path += &format!("&room={}", escaped(room.as_str()));
@@ -118,7 +124,8 @@ impl List {
             Refused::Failure(failure) => failure,
         })?;
         let more = answer.body["next"].as_u64().zip(answer.body["head"].as_u64());
-        Ok((answer.body["entries"].as_array().cloned().unwrap_or_default(), more))
+        let entries = answer.body["entries"].as_array().cloned().unwrap_or_default();
+        Ok(Page { entries, more })
     }
 
     fn of_folder(&self, dir: PathBuf) -> Result<Vec<Value>, Failure> {

@@ -286,6 +286,9 @@ fn operator(route: &admin::Route) -> Value {
             "default": { "$ref": "#/components/responses/Problem" },
         },
     });
+    if route.path.ends_with("/report") {
+        it["responses"]["2XX"]["content"]["text/csv"] = json!({ "schema": simple("string") });
+    }
     if !route.body.is_empty() {
         it["requestBody"] = json!({
             "required": !matches!(route.body, "ReasonOrNone" | "Overlap"),
@@ -302,7 +305,7 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
     ("/admin/v1/audit", "room", "string", "Only acts on this room"),
     ("/admin/v1/rooms/{room}/log", "after", "integer", "Events behind this one"),
     ("/admin/v1/rooms/{room}/log", "limit", "limit", "How many at most"),
-    ("/admin/v1/rooms/{room}/report", "format", "string", "json or csv"),
+    ("/admin/v1/rooms/{room}/report", "format", "format", "json unless told otherwise"),
     ("/admin/v1/rooms/{room}/tickets", "support_code", "string", "As the visitor reads it out"),
     ("/admin/v1/rooms/{room}/tickets", "user_id", "string", "The shop's name for the user"),
 ];
@@ -336,6 +339,7 @@ fn simple(name: &str) -> Value {
     match name {
         "string" | "object" => json!({ "type": name }),
         "integer" => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
+        "format" => json!({ "type": "string", "enum": ["json", "csv"] }),
         "limit" => json!({ "type": "integer", "minimum": 1, "maximum": 1_000 }),
         "seconds" => json!({ "type": "integer", "minimum": 0, "maximum": 30 }),
         "key" => {
@@ -372,7 +376,7 @@ fn schemas() -> Value {
     all.insert("ReasonOrNone".into(), closed(json!({ "reason": { "type": "string" } }), &[]));
     let count = json!({ "type": "integer", "minimum": 1, "maximum": waitroom_core::ADMIT_NOW_MAX });
     all.insert("Count".into(), closed(json!({ "count": count }), &["count"]));
-    let span = json!({ "type": "string", "examples": ["30d"] });
+    let span = json!({ "type": ["string", "null"], "examples": ["30d"] });
     let role = json!({ "type": "string", "enum": ["viewer", "operator", "owner"] });
     let note = json!({ "type": "string", "maxLength": 200 });
     let key = json!({ "role": role, "note": note, "expires_in": span });

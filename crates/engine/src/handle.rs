@@ -67,6 +67,8 @@ pub enum Beacon {
     Waived { by: Actor },
 }
 
+// The one answer is the rule, and it is handed on once: a box would cost every join an allocation.
+#[expect(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub(crate) enum Answers {
     One(Answer),

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::server::{Server, offline};
 
 /// An export, piece by piece: kind, body. The head of each piece holds its length and a CRC-32.
-struct Pieces(Vec<(u8, Vec<u8>)>);
+struct Pieces(Vec<Piece>);
+
+type Piece = (u8, Vec<u8>);
 
 const MAGIC: &[u8; 8] = b"WRROOM01";
 /// Batches are kind B: epoch, nonce, number, after, events, time, then the payload.
@@ -98,7 +100,7 @@ fn an_entry_that_is_altered_left_out_or_moved_is_found() {
     let whole = Pieces::read(&file);
     let acts = whole.holding("change number");
     assert_eq!(acts.len(), 6);
-    let meddle = |with: &dyn Fn(&mut Vec<(u8, Vec<u8>)>)| {
+    let meddle = |with: &dyn Fn(&mut Vec<Piece>)| {
         let mut pieces = whole.0.clone();
         with(&mut pieces);
         Pieces(pieces).write(&file);

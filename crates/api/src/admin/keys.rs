@@ -87,6 +87,9 @@ pub async fn revoke(act: Act) -> Result<(StatusCode, Value), Problem> {
 }
 
 fn span(given: &Value, field: &str, ms_min: u64) -> Result<u64, Problem> {
+    if given.is_number() {
+        return Err(bad_field(field, "a text with a unit, such as \"30d\""));
+    }
     let span = value::span(given).map_err(|why| bad_field(field, &why))?.0;
     if !(ms_min..=SPAN_MS_MAX).contains(&span) {
         return Err(bad_field(field, "a span of time up to ten years, such as \"30d\""));

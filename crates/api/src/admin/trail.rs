@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use serde_json::{Value, json};
-use waitroom_core::when;
+use waitroom_core::{Event, when};
 use waitroom_store::system::AuditLine;
 
 use super::Act;
@@ -43,8 +43,9 @@ pub async fn log(act: Act) -> Result<(StatusCode, Value), Problem> {
     let room = act.room()?;
     let (after, limit) = page(&act)?;
     let page = act.office()?.events(room.name(), after, LOG_BYTES).await?;
-    let shown = page.events.iter().take(limit as usize);
-    let events: Vec<Value> = shown.clone().map(|(index, it)| Told::of(it).json(*index)).collect();
+    let shown = &page.events[..page.events.len().min(limit as usize)];
+    let told = |(index, event): &(u64, Event)| Told::of(event).json(*index);
+    let events: Vec<Value> = shown.iter().map(told).collect();
     let next = shown.last().map_or(page.head.max(after), |(index, _)| *index);
     let told = json!({
         "events": events, "head": page.head, "next": next, "trimmed_to": page.trimmed_to,
@@ -54,6 +55,10 @@ pub async fn log(act: Act) -> Result<(StatusCode, Value), Problem> {
 
 fn page(act: &Act) -> Result<(u64, u64), Problem> {
     let after = query_number(&act.uri, "after")?.unwrap_or(0);
+    // No log has an index beyond what JSON's readers can hold.
+    if after > i64::MAX as u64 {
+        return Err(bad_field("after", "an index of the log"));
+    }
     let limit = query_number(&act.uri, "limit")?.unwrap_or(LIMIT);
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(bad_field("limit", &format!("a number from 1 to {LIMIT_MAX}")));
