@@ -258,10 +258,11 @@ fn footline(shown: &Shown<'_>, theme: Theme) -> Paragraph<'static> {
         (Some(Asking::Resume { room }), _, _) => {
             Line::styled(format!("Resume {room}? y or n"), strong)
         }
-        (None, Some(notice), _) => Line::styled(visible(notice), strong),
-        (None, None, Some(trouble)) => {
+        // A server that is gone matters more than what was done before.
+        (None, _, Some(trouble)) => {
             Line::styled(format!("what is shown is old: {}", visible(trouble)), theme.bad())
         }
+        (None, Some(notice), None) => Line::styled(visible(notice), strong),
         (None, None, None) => {
             Line::styled("up, down: room   p: pause   r: resume   q: quit", theme.quiet())
         }

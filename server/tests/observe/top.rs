@@ -108,6 +108,10 @@ fn a_person_watches_pauses_and_resumes_in_a_real_terminal() {
     tmux.press(&["y"]);
     soon("the resume", || paused().is_none().then_some(()));
     tmux.see("nothing is wrong");
+    // The last picture stays when nobody answers.
+    drop(server);
+    let screen = tmux.see("NO ANSWER");
+    assert!(screen.contains("in line   3") && screen.contains("what is shown is old"), "{screen}");
     tmux.press(&["q"]);
     soon("the end of top", || (!tmux.run(&["has-session"]).status.success()).then_some(()));
 }
