@@ -39,9 +39,6 @@ pub fn read_sites(
             continue;
         };
         let read_from = sections::read_site(&path, site, &usable(&gate), wrong);
-        if read_from.origins.is_empty() {
-            wrong.push(Mistake::new(format!("{path}.origins"), "a site needs an origin"));
-        }
         if read_from.room.is_none() && read_from.rules.is_empty() {
             let problem = "nothing is protected: name a room, or rules with rooms";
             wrong.push(Mistake::new(format!("{path}.room"), problem));
