@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -57,6 +57,15 @@ pub trait Installation: Send + Sync + 'static {
     ) -> Pending<'a, Result<(), Problem>>;
 }
 
+/// What operators ask of the gate, where there is one. The gate stands on this crate, so it is
+/// only known here by what it can say.
+pub trait GateDesk: Send + Sync + 'static {
+    /// Every site: its verdicts and bypasses by reason, its origins.
+    fn report(&self) -> serde_json::Value;
+    /// A staff pass for a room.
+    fn staff_pass(&self, room: &str, number: u64, expires_s: u32) -> String;
+}
+
 /// What a room is opened with.
 #[derive(Debug)]
 pub struct RoomKit {
@@ -93,6 +102,8 @@ pub struct Desk {
     pub earlier: Memory,
     /// Turns true when the instance drains: live channels say goodbye.
     pub draining: watch::Sender<bool>,
+    /// Set once there is a gate, which holds this desk in turn.
+    pub gate: OnceLock<Weak<dyn GateDesk>>,
 }
 
 /// All that this instance signs and checks.
@@ -137,6 +148,7 @@ impl Desk {
             clock,
             earlier: Memory::default(),
             draining: watch::Sender::new(false),
+            gate: OnceLock::new(),
         }
     }
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
+use serde_json::{Map, Value, json};
 use waitroom_api::Desk;
+use waitroom_api::desk::GateDesk;
 use waitroom_core::Session;
 use waitroom_core::id::TicketId;
 use waitroom_pass::{CheckedPasses, Pass, Presented, StaffPass, StaffPasses};
@@ -281,15 +283,41 @@ impl Gate {
         [Kind::Pass, Kind::Checked].map(|kind| cookies::clear(kind, room, self.dev()))
     }
 
-    /// A staff pass for a room, to be handed to somebody of the house.
-    pub fn staff_pass(&self, room: &str, pass: StaffPass) -> String {
-        self.staff.write(room, pass).to_string()
-    }
-
     pub fn staff_cookie(&self, room: &str, text: &str, now_s: u64) -> Option<HeaderValue> {
         let pass = self.staff.read(room, text, now_s)?;
         let life_s = u64::from(pass.expires_s).saturating_sub(now_s);
         cookies::set(Kind::Staff, room, text, life_s, self.dev())
+    }
+}
+
+impl GateDesk for Gate {
+    fn report(&self) -> Value {
+        let bare = self.bare.load();
+        let sites = self.sites.iter().chain(bare.values()).map(|at| {
+            let counts: Map<String, Value> =
+                at.counts.now().into_iter().map(|(name, count)| (name.into(), count.into())).collect();
+            let now_ms = self.desk.clock.now_ms();
+            let origins: Vec<Value> = at
+                .origins
+                .all
+                .iter()
+                .map(|it| {
+                    let (address, lives) = (it.host_header.to_str(), it.health.lives(now_ms));
+                    json!({ "address": address.unwrap_or_default(), "lives": lives, "in_use": it.in_use() })
+                })
+                .collect();
+            json!({
+                "site": at.site.name,
+                "counts": counts,
+                "in_flight": at.origins.in_flight(),
+                "origins": origins,
+            })
+        });
+        json!({ "sites": sites.collect::<Vec<_>>() })
+    }
+
+    fn staff_pass(&self, room: &str, number: u64, expires_s: u32) -> String {
+        self.staff.write(room, StaffPass { number, expires_s }).to_string()
     }
 }
 

@@ -5,6 +5,7 @@
 //! | no origin can be reached | 502 `origin_down` |
 //! | as many requests there as allowed | 503 `origin_busy`, come back |
 //! | no answer in time | 504 `origin_slow` |
+//! | the visitor's own body does not come in time, or breaks off | 408 `body_too_slow`, 400 |
 //! | the connection dies before the answer | once more on a new one if nothing can be done twice, else 502 `origin_broken` |
 //! | the answer is no HTTP | 502 `origin_broken` |
 //! | the answer breaks off, or falls silent, in its middle | the connection is cut: half an answer never looks whole |
@@ -212,6 +213,7 @@ impl Going {
             }
             Failed::Nonsense => self.trouble(Code::OriginBroken, "what it answered is no HTTP"),
             Failed::VisitorBroke => self.trouble(Code::BadRequest, "the body broke off"),
+            Failed::VisitorSlow => self.trouble(Code::BodyTooSlow, "send it faster"),
         }
     }
 

@@ -61,7 +61,7 @@ pub async fn wait(gate: &Gate, head: &Parts, client: IpAddr) -> Response<Body> {
     }
     match personal(gate, &at, &room, &facts, &to).await {
         Ok(response) => response,
-        Err(problem) => shown(gate, &room, &to, None, &problem_text(problem), 15),
+        Err(problem) => shown(&room, &to, None, &problem_text(problem), 15),
     }
 }
 
@@ -130,7 +130,7 @@ async fn personal(
         let token = desk.signatures.tokens.write(room.name(), sight.id, holder, issued_s);
         waitroom_api::cookies::set_ticket(room.desk.name(), &token, gate.dev())
     });
-    Ok(shown(gate, room, to, fresh, &text, refresh_ms.div_ceil(1_000)))
+    Ok(shown(room, to, fresh, &text, refresh_ms.div_ceil(1_000)))
 }
 
 /// The ticket that the visitor holds, unless it has ended or is gone: then a new one is due.
@@ -178,7 +178,6 @@ async fn claim(
 }
 
 fn shown(
-    gate: &Gate,
     room: &GateRoom,
     to: &str,
     fresh: Option<HeaderValue>,
@@ -203,7 +202,6 @@ fn shown(
         headers.insert("refresh", again);
     }
     headers.extend(fresh.map(|cookie| (header::SET_COOKIE, cookie)));
-    let _ = gate;
     response
 }
 

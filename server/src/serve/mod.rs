@@ -22,6 +22,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use waitroom_api::Desk;
 use waitroom_api::admin::Admin;
 use waitroom_api::caller::Role;
+use waitroom_api::desk::GateDesk;
 use waitroom_api::grpc::Grpc;
 use waitroom_engine::{Config as EngineConfig, Engine};
 use waitroom_gate::{Front, Gate};
@@ -204,6 +205,8 @@ impl Serve {
 
         let secrets = keys::gate(&house).await?;
         let gate = Arc::new(Gate::new(desk.clone(), config.sites.clone(), &secrets));
+        let known: Arc<dyn GateDesk> = gate.clone();
+        let _ = desk.gate.set(Arc::downgrade(&known));
 
         let mut ending = Ending::listen();
         match &self.protects {

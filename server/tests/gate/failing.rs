@@ -113,3 +113,22 @@ fn one_request_more_than_allowed_is_told_to_come_back() {
     assert_eq!(slow.join().expect("curl ends").status, 200);
     assert_eq!(house.get("/seen", &["-H", &pass]).status, 200, "room again");
 }
+
+#[test]
+fn a_visitor_who_sends_slowly_is_told_so_and_not_that_the_origin_is_slow() {
+    use std::io::{Read, Write};
+    let house = House::protect_with(&Origin::start().url(), SHORT, &[]);
+    let pass = house.visitor();
+    let mut stream = std::net::TcpStream::connect(house.address()).expect("the gate listens");
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a time-out");
+    let host = house.address();
+    write!(
+        stream,
+        "POST /seen HTTP/1.1\r\nHost: {host}\r\n{pass}\r\nContent-Length: 100\r\n\
+         Accept: application/json\r\nConnection: close\r\n\r\nhalf"
+    )
+    .expect("sent");
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("body_too_slow"), "{answer}");
+}

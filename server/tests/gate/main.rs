@@ -1,6 +1,7 @@
 //! A site behind the gate: the real binary before an origin that does as it is told, talked to by
 //! curl and by plain bytes. One file per concern.
 
+mod adaptive;
 mod failing;
 mod house;
 #[allow(dead_code)]
@@ -9,6 +10,7 @@ mod instance;
 mod origin;
 mod other_proxies;
 mod passing;
+mod real;
 mod sessions;
 mod socket;
 mod waiting;

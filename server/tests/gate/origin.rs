@@ -16,6 +16,9 @@ pub struct Origin {
 /// How long `/slow` takes: longer than the gate waits in these tests.
 const SLOW: Duration = Duration::from_secs(3);
 
+/// How long `/lag` takes: what these tests call slow.
+const LAG: Duration = Duration::from_millis(300);
+
 impl Origin {
     pub fn start() -> Origin {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -81,6 +84,10 @@ fn serve(stream: TcpStream, requests: &AtomicUsize) -> std::io::Result<()> {
             }
             "/slow" => {
                 std::thread::sleep(SLOW);
+                ""
+            }
+            "/lag" => {
+                std::thread::sleep(LAG);
                 ""
             }
             "/trailers" => {

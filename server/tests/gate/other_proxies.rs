@@ -1,17 +1,18 @@
 //! `/gate/check`: the same verdict for proxies that ask before they forward.
 
 use crate::house::House;
+use crate::instance::soon;
 
 const ROOM: &str = "[rooms.default]\nrate = \"100/s\"\n";
 
 #[test]
 fn who_has_a_pass_may_go_on_and_who_has_none_is_sent_to_wait() {
     let house = House::serve(ROOM);
-    let url = format!("{}/v1/rooms/default/join", house.url);
-    let joined = crate::instance::curl(&["-X", "POST", &url]).json();
-    let bearer = format!("Authorization: Bearer {}", joined["token"].as_str().expect("a token"));
-    let url = format!("{}/v1/rooms/default/claim", house.url);
-    let claimed = crate::instance::curl(&["-X", "POST", &url, "-H", &bearer]).json();
+    let joined = house.join();
+    let claimed = soon("the visitor's turn", || {
+        let got = house.claim(&joined);
+        (got.status == 200).then(|| got.json())
+    });
     let pass = format!("Waitroom-Pass: {}", claimed["pass"].as_str().expect("a pass"));
 
     let nginx = ["-H", "X-Original-URI: /a?b=c", "-H", "X-Original-Method: GET"];

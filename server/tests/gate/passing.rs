@@ -98,6 +98,14 @@ fn bodies_go_both_ways_whole_in_either_framing() {
 }
 
 #[test]
+fn trailers_come_through_for_who_asked_for_them() {
+    let house = House::protect(&Origin::start().url(), &[]);
+    let pass = house.visitor();
+    let got = house.get("/trailers", &["--raw", "-H", "TE: trailers", "-H", &pass]);
+    assert!(got.body.to_ascii_lowercase().contains("x-sum: 42"), "{got:?}");
+}
+
+#[test]
 fn http2_visitors_are_served_as_well() {
     let house = House::protect(&Origin::start().url(), &[]);
     let pass = house.visitor();

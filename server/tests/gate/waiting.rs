@@ -100,3 +100,25 @@ fn no_link_leads_to_a_stranger() {
         assert!(local || got.status == 400, "{path}: {went} {got:?}");
     }
 }
+
+#[test]
+fn a_staff_pass_goes_by_is_counted_and_ends_with_its_room() {
+    let origin = Origin::start();
+    let house = House::protect(&origin.url(), &["--queue-all"]);
+    let made = house.operate("POST", "/admin/v1/rooms/default/staff-pass", "");
+    assert_eq!(made.status, 201, "{made:?}");
+    let staff = made.json()["staff_pass"].as_str().expect("a text").to_owned();
+    let got = house.get("/seen", &["-H", &format!("Waitroom-Staff: {staff}")]);
+    assert_eq!(got.status, 200, "{got:?}");
+    assert!(!got.body.contains(&staff), "the origin does not see it");
+    let link = made.json()["link"].as_str().expect("a link").to_owned();
+    let moved = house.get(&link, &[]);
+    assert_eq!((moved.status, moved.header("location").as_deref()), (303, Some("/")));
+    assert!(moved.head.contains("wr-staff-default="), "{moved:?}");
+    let mut forged = staff.clone();
+    forged.replace_range(10..11, if &staff[10..11] == "A" { "B" } else { "A" });
+    let forged = format!("Waitroom-Staff: {forged}");
+    assert_eq!(house.get("/seen", &["-H", &forged]).status, 503);
+    let report = house.operate("GET", "/admin/v1/gate", "").json();
+    assert!(report["sites"][0]["counts"]["bypass_staff"].as_u64() >= Some(1), "{report}");
+}

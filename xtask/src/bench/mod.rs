@@ -11,6 +11,7 @@ pub mod classic;
 pub mod cpu;
 pub mod data;
 pub mod disk;
+pub mod gate;
 pub mod http;
 pub mod journal;
 pub mod kill;
@@ -73,6 +74,8 @@ enum Name {
     Journal,
     /// The server over HTTP: status, heartbeat, board and join beside bare servers.
     Http,
+    /// The gate before a site, beside nginx as a plain reverse proxy.
+    Gate,
     /// The server with thousands of live channels.
     Live,
     /// The server with ten times more people than it can take; takes minutes.
@@ -125,6 +128,7 @@ fn run(args: &Args) -> Outcome {
         Name::Journal => ("journal", journal::run(scale)?),
         Name::KillServer => ("kill-server", kill::run(args.cycles)?),
         Name::Overload => ("overload", overload::run(scale)?),
+        Name::Gate => ("gate", gate::run(scale)?),
         Name::Live => ("live", live::run(scale)?),
         Name::Http => ("http", http::run(scale, &http::Only(args.only.clone()))?),
     };

@@ -4,6 +4,7 @@
 //! To add a route: a row in [`ROUTES`]. A row without a role does not compile, and a request that
 //! no row fits is refused before anything is looked at.
 
+mod gate;
 mod rooms;
 mod tickets;
 
@@ -83,6 +84,8 @@ routes! {
     "GET" "/admin/v1/rooms/{room}/tickets/{id}" Viewer tickets::show, "", "One ticket";
     "POST" "/admin/v1/rooms/{room}/tickets/{id}/revoke" Operator tickets::revoke, "", "End a ticket or a session";
     "POST" "/admin/v1/rooms/{room}/tickets/{id}/move" Operator tickets::move_to, "Lane", "Put a waiting ticket at the end of another lane";
+    "POST" "/admin/v1/rooms/{room}/staff-pass" Operator gate::staff_pass, "", "A pass for somebody of the house, good for twelve hours";
+    "GET" "/admin/v1/gate" Viewer gate::report, "", "What the gate did: verdicts and bypasses of every site";
 }
 
 /// Answers the requests of one connection.

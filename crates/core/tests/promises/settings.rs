@@ -441,6 +441,26 @@ fn settings_need_an_owner() {
 }
 
 #[test]
+fn a_pace_changes_the_rate_and_nothing_else_and_only_where_there_is_one() {
+    let pace = |count, per_s| {
+        let (rate, by) = (Rate { count, per: Millis::from_secs(per_s) }, Actor::new("gate"));
+        Command::Pace { rate, by }
+    };
+    assert_eq!(World::empty().ask(&pace(5, 1)), "refused not_ready");
+    let mut world = World::room("max_active=3 rate=10/s");
+    world.line("1s set max_active=9");
+    assert_eq!(world.ask(&pace(5, 60)), "configured");
+    let settings = world.room.state().settings().expect("it is configured").clone();
+    assert_eq!(settings.rate, Some(Rate { count: 5, per: Millis::from_secs(60) }));
+    assert_eq!(settings.max_active, 9, "what an operator has just set stays");
+    assert_eq!(world.ask(&pace(5, 60)), "done", "the same again is no event");
+    assert!(world.ask(&pace(5, 0)).starts_with("refused"), "no pace in no time");
+    let mut by_hand = World::room("rate=none");
+    assert_eq!(by_hand.ask(&pace(5, 1)), "done", "only operators let people in here");
+    assert_eq!(by_hand.room.state().settings().and_then(|it| it.rate), None);
+}
+
+#[test]
 fn refused_joins_name_what_was_wrong_and_leave_no_trace() {
     let mut world = World::room("rate=none max_waiting=1");
     world.line("1s join ana");

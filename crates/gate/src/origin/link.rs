@@ -25,6 +25,9 @@ pub enum Upload {
     },
 }
 
+/// Set in the count of an upload that is complete.
+const ALL_SENT: u64 = 1 << 63;
+
 impl Body for Upload {
     type Data = Bytes;
     type Error = hyper::Error;
@@ -36,9 +39,20 @@ impl Body for Upload {
         match self.get_mut() {
             Upload::Nothing => Poll::Ready(None),
             Upload::Stream { body, moved } => {
-                let polled = Pin::new(body).poll_frame(context);
-                if let Poll::Ready(Some(Ok(frame))) = &polled {
-                    moved.fetch_add(frame.data_ref().map_or(1, |data| data.len() as u64), Relaxed);
+                let polled = Pin::new(&mut *body).poll_frame(context);
+                match &polled {
+                    Poll::Ready(Some(Ok(frame))) => {
+                        let bytes = frame.data_ref().map_or(1, |data| data.len() as u64);
+                        moved.fetch_add(bytes, Relaxed);
+                        // A body of known length is not asked again after its last piece.
+                        if body.is_end_stream() {
+                            moved.fetch_or(ALL_SENT, Relaxed);
+                        }
+                    }
+                    Poll::Ready(None) => {
+                        moved.fetch_or(ALL_SENT, Relaxed);
+                    }
+                    _ => {}
                 }
                 polled
             }
@@ -72,6 +86,8 @@ pub enum Failed {
     Slow,
     /// The visitor's own body broke off.
     VisitorBroke,
+    /// The visitor's own body did not come in time.
+    VisitorSlow,
     /// What came back is no HTTP.
     Nonsense,
 }
@@ -153,6 +169,7 @@ impl Link {
                         seen = now;
                         continue;
                     }
+                    Some(now) if now & ALL_SENT == 0 => return Err(Failed::VisitorSlow),
                     _ => return Err(Failed::Slow),
                 }
             };

@@ -5,7 +5,7 @@
 //! Redis behind hyper. Servers have one core, the load has the other. They take turns within each
 //! round, so that a change of the machine's mood meets them all.
 
-mod case;
+pub mod case;
 mod grpc;
 mod peers;
 

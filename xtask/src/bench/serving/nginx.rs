@@ -1,4 +1,5 @@
-//! nginx with one static answer: what a well-made server needs to say anything at all.
+//! nginx with one static answer: what a well-made server needs to say anything at all. Or as a
+//! plain reverse proxy: what it needs to say what somebody else says.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -22,11 +23,28 @@ impl Nginx {
         if body.contains(['\'', '$', '\\']) {
             return Err(Failure::new("nginx would read this body as something else"));
         }
+        Self::with(folder, "", &format!("return 200 '{body}';"), core)
+    }
+
+    /// Starts nginx on `core` as a plain reverse proxy to `origin`, over connections that stay
+    /// open, telling it who asks.
+    pub fn proxy(folder: &Path, origin: SocketAddr, core: usize) -> Outcome<Self> {
+        let upstream = format!(
+            "upstream origin {{ server {origin}; keepalive 64; keepalive_requests 1000000000; }}"
+        );
+        let location = "proxy_pass http://origin; proxy_http_version 1.1;\n\
+            proxy_set_header Connection \"\"; proxy_set_header Host $host;\n\
+            proxy_set_header X-Forwarded-For $remote_addr;\n\
+            proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Forwarded-Host $host;";
+        Self::with(folder, &upstream, location, core)
+    }
+
+    fn with(folder: &Path, above: &str, location: &str, core: usize) -> Outcome<Self> {
         fs::create_dir_all(folder).or_fail(|| format!("create {}", folder.display()))?;
         for _ in 0..START_TRIES {
             let address = free_address()?;
             let file = folder.join("nginx.conf");
-            fs::write(&file, config(address, folder, body))
+            fs::write(&file, config(address, folder, above, location))
                 .or_fail(|| format!("write {}", file.display()))?;
             let mut command = quiet("nginx");
             command.arg("-p").arg(folder).arg("-c").arg(&file);
@@ -45,7 +63,7 @@ impl Nginx {
 }
 
 /// One process, no log, connections that stay open however much they ask.
-fn config(address: SocketAddr, folder: &Path, body: &str) -> String {
+fn config(address: SocketAddr, folder: &Path, above: &str, location: &str) -> String {
     let folder = folder.display();
     format!(
         "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n\
@@ -53,6 +71,7 @@ fn config(address: SocketAddr, folder: &Path, body: &str) -> String {
          http {{ access_log off; keepalive_requests 1000000000; default_type application/json;\n\
          client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;\n\
          uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;\n\
-         server {{ listen {address}; location / {{ return 200 '{body}'; }} }} }}\n"
+         {above}\n\
+         server {{ listen {address}; location / {{ {location} }} }} }}\n"
     )
 }

@@ -39,6 +39,8 @@ pub struct Start {
     pub settings: Vec<(&'static str, String)>,
     /// Addresses it had before, so that clients find it again.
     pub at: Option<Addresses>,
+    /// A configuration file.
+    pub config: Option<PathBuf>,
 }
 
 impl Waitroom {
@@ -64,6 +66,7 @@ impl Waitroom {
             .args(["--public", &public.to_string(), "--admin", &admin.to_string()])
             .args(["--grpc", &grpc.to_string(), "--data"])
             .arg(folder)
+            .args(start.config.iter().flat_map(|file| ["--config".as_ref(), file.as_os_str()]))
             .env("WAITROOM_ADMIN_KEY", KEY)
             .envs(start.settings.iter().map(|(key, value)| (key, value)))
             .stdout(Stdio::piped())
