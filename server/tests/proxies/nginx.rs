@@ -6,7 +6,7 @@ use crate::part::{Part, deployed, folder, free_port};
 use crate::promises::{Alone, only_holders_come_in};
 
 /// nginx with this configuration inside `http`. `listen 80` becomes a free port.
-pub fn run(site: &str, http: &str) -> Part {
+pub fn run(site: &str) -> Part {
     let (folder, port) = (folder("nginx"), free_port());
     let site = site.replace("listen 80;", &format!("listen 127.0.0.1:{port};"));
     std::fs::write(folder.join("site.conf"), site).expect("a file");
@@ -14,9 +14,9 @@ pub fn run(site: &str, http: &str) -> Part {
     let main = format!(
         "daemon off; master_process off; pid nginx.pid; error_log stderr;\n\
          events {{ worker_connections 1024; }}\n\
-         http {{ client_body_temp_path body; proxy_temp_path proxy;\n\
+         http {{ access_log off; client_body_temp_path body; proxy_temp_path proxy;\n\
          fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;\n\
-         {http}\ninclude site.conf; }}\n"
+         include site.conf; }}\n"
     );
     std::fs::write(folder.join("nginx.conf"), main).expect("a file");
     let mut command = Command::new("nginx");
@@ -27,10 +27,10 @@ pub fn run(site: &str, http: &str) -> Part {
 fn start(room: &str, gate: &str, shop: &str) -> Part {
     let room = format!("room={room}");
     let changes = [("127.0.0.1:8080", gate), ("127.0.0.1:3000", shop), ("room=default", &*room)];
-    run(&deployed("nginx/waitroom.conf", &changes), "access_log off;")
+    run(&deployed("nginx/waitroom.conf", &changes))
 }
 
 #[test]
 fn nginx_lets_in_only_who_holds_a_pass() {
-    only_holders_come_in(start, Alone::NobodyComesIn);
+    only_holders_come_in(start, Alone::NobodyComesIn { status: 500 });
 }

@@ -18,8 +18,9 @@ fn rooms() -> String {
 /// What happens while waitroom cannot be asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Alone {
-    NobodyComesIn,
-    /// It checks signatures by itself.
+    /// It asks about each request, so this is what everybody gets.
+    NobodyComesIn { status: u16 },
+    /// It checks signatures by itself, and knows of nothing else.
     HoldersComeIn,
 }
 
@@ -34,16 +35,20 @@ pub fn only_holders_come_in(start: Start, alone: Alone) {
     let front = Front { url: proxy.url(), origin: &origin };
     front.a_stranger_waits();
     front.without_javascript_one_joins_waits_and_enters();
-    let pass = front.a_holder_comes_in();
+    let pass = front.a_holder_comes_in(alone);
     front.no_other_pass_will_do(&pass);
     front.no_word_of_a_visitor_chooses_room_or_address();
+    front.an_ended_session_is_out(alone);
     let brief = start("brief", house.address(), &shop);
     Front { url: brief.url(), ..front }.a_pass_ends();
 
     drop(house);
     let got = curl(&[&format!("{}/seen", proxy.url()), "-H", &pass]);
-    assert_eq!(got.status == 200, alone == Alone::HoldersComeIn, "{got:?}");
-    assert!(got.status == 200 || got.status >= 500, "{got:?}");
+    let expected = match alone {
+        Alone::NobodyComesIn { status } => status,
+        Alone::HoldersComeIn => 200,
+    };
+    assert_eq!(got.status, expected, "{got:?}");
 }
 
 #[derive(Clone)]
@@ -109,7 +114,7 @@ impl Front<'_> {
         assert!(seen.body.contains("wr-pass-default="), "the shop may check it too: {seen:?}");
     }
 
-    fn a_holder_comes_in(&self) -> String {
+    fn a_holder_comes_in(&self, alone: Alone) -> String {
         let (pass, joined) = self.visitor("default");
         let lies = ["-H", "Waitroom-Ticket: mine", "-H", "Waitroom-Room: mine"];
         let got = self.get("/seen?a=b", &[&["-H", pass.as_str()][..], &lies].concat());
@@ -119,11 +124,32 @@ impl Front<'_> {
         assert!(body.contains("get /seen?a=b http/1.1"), "{got:?}");
         assert!(body.contains(&format!("waitroom-ticket: {ticket}\r\n")), "{got:?}");
         assert!(!body.contains("mine"), "{got:?}");
+        // What waitroom gives those inside comes through: so does a renewed pass.
+        let given = got.header("set-cookie").unwrap_or_default();
+        let asks = alone != Alone::HoldersComeIn;
+        assert_eq!(given.starts_with("wr-gate-default=wc1_"), asks, "{got:?}");
         let cookie = pass.replace("Waitroom-Pass: ", "Cookie: wr-pass-default=");
         assert_eq!(self.get("/seen", &["-H", &cookie]).status, 200, "a browser's way");
         let posted = self.get("/seen", &["-H", &pass, "-X", "POST", "-d", "so=much"]);
         assert!(posted.status == 200 && posted.body.ends_with("so=much"), "{posted:?}");
         pass
+    }
+
+    /// At once where waitroom is asked; else when the pass is over.
+    fn an_ended_session_is_out(&self, alone: Alone) {
+        let (pass, joined) = self.visitor("default");
+        let ask = || self.get("/seen", &["-H", &pass]).status == 200;
+        assert!(ask());
+        let ticket = joined["ticket"].as_str().expect("an id");
+        let bearer =
+            format!("Authorization: Bearer {}", joined["token"].as_str().expect("a token"));
+        let url = format!("{}/.waitroom/v1/sessions/{ticket}/complete", self.url);
+        let done = curl(&["-X", "POST", &url, "-H", &bearer]);
+        assert_eq!(done.status, 200, "{done:?}");
+        match alone {
+            Alone::NobodyComesIn { .. } => soon("they are out", || (!ask()).then_some(())),
+            Alone::HoldersComeIn => assert!(ask(), "it cannot know"),
+        }
     }
 
     fn no_other_pass_will_do(&self, pass: &str) {

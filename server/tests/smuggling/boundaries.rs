@@ -21,12 +21,12 @@ const WAITS: Duration = Duration::from_secs(2);
 /// For what is answered: a machine that does ten other things.
 const ANSWERED: Duration = Duration::from_secs(20);
 
-struct Sent {
-    bytes: Vec<u8>,
+pub struct Sent {
+    pub bytes: Vec<u8>,
     hidden: String,
 }
 
-fn compose(case: &Case, at: usize, address: &str, pass: &str) -> Sent {
+pub fn compose(case: &Case, at: usize, address: &str, pass: &str) -> Sent {
     let hidden = format!("GET /smuggled HTTP/1.1\r\nHost: {address}\r\nX-Case: s{at}\r\n\r\n");
     let named = format!("X-Case: c{at}\r\n{pass}\r\n");
     let text = case
@@ -47,7 +47,7 @@ fn compose(case: &Case, at: usize, address: &str, pass: &str) -> Sent {
 }
 
 /// What the origin says that it saw, in its answer.
-fn saw(talk: &Talk) -> Vec<(String, Option<String>)> {
+pub fn saw(talk: &Talk) -> Vec<(String, Option<String>)> {
     let origin_s = talk.answers.iter().filter(|answer| answer.is_origin_s());
     let read = |body: &str| -> Value { serde_json::from_str(body).expect("the origin's JSON") };
     origin_s

@@ -3,12 +3,14 @@
 
 mod boundaries;
 mod corpus;
+mod h2;
 #[allow(dead_code)]
 #[path = "../gate/house.rs"]
 mod house;
 #[allow(dead_code)]
 #[path = "../serve/instance.rs"]
 mod instance;
+mod mutated;
 mod node;
 #[allow(dead_code)]
 #[path = "../gate/origin.rs"]

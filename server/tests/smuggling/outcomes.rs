@@ -59,7 +59,7 @@ fn a_client_whose_body_never_ends_is_told_so_and_the_origin_sees_no_whole_reques
         format!("POST /case HTTP/1.1\r\nHost: {host}\r\n{pass}\r\nAccept: application/json\r\n");
     let stream = begun(&house, &format!("{head}Content-Length: 10\r\n\r\nabc"));
     let said = until_cut(stream);
-    assert!(said.starts_with("HTTP/1.1 504") && said.contains("origin_slow"), "{said}");
+    assert!(said.starts_with("HTTP/1.1 408") && said.contains("body_too_slow"), "{said}");
     // Nor when the client goes away in the middle.
     drop(begun(&house, &format!("{head}Transfer-Encoding: chunked\r\n\r\n5\r\nab")));
     assert_eq!(house.get("/after", &["-H", &pass]).status, 200);
@@ -96,6 +96,35 @@ fn headers_beyond_the_limit_are_refused_and_those_below_it_go_through() {
     assert_eq!(ask(&format!("X: {}\r\n", "x".repeat(17_000))), Some(431));
     assert_eq!(ask(&"X: y\r\n".repeat(80)), Some(200));
     assert_eq!(ask(&"X: y\r\n".repeat(120)), Some(431));
+}
+
+#[test]
+fn a_visitor_s_trailers_say_nothing_that_only_the_gate_may_say() {
+    let site = Site::start(Kind::Node);
+    let house = House::protect(&site.part.url(), &[]);
+    let (pass, host) = (house.visitor(), house.address());
+    let lies = [
+        "Waitroom-Ticket",
+        "Waitroom-Room",
+        "X-Forwarded-For",
+        "X_Forwarded_For",
+        "Host",
+        "Content-Length",
+        "Transfer-Encoding",
+        "Connection",
+        "Cookie",
+        "Authorization",
+    ];
+    let text = format!(
+        "POST /after HTTP/1.1\r\nHost: {host}\r\n{pass}\r\nConnection: close\r\nTE: trailers\r\n\
+         Trailer: X-Sum, {}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n{}: lie\r\n\r\n",
+        lies.join(", "),
+        lies.join(": lie\r\n")
+    );
+    let spoken = talk(host, text.as_bytes(), WITHIN, |_| false);
+    let seen: serde_json::Value =
+        serde_json::from_str(&spoken.answers[0].body).expect("the origin's JSON");
+    assert_eq!(seen["trailers"], serde_json::json!({"x-sum": "7"}), "{spoken:?}");
 }
 
 /// An origin that answers every request with the same bytes, on a connection that it keeps open.
