@@ -11,13 +11,11 @@ pub fn run(site: &str) -> Part {
     let site = site.replace("listen 80;", &format!("listen 127.0.0.1:{port};"));
     std::fs::write(folder.join("site.conf"), site).expect("a file");
     // One process in the foreground, so that it ends with the test.
-    let main = format!(
-        "daemon off; master_process off; pid nginx.pid; error_log stderr;\n\
-         events {{ worker_connections 1024; }}\n\
-         http {{ access_log off; client_body_temp_path body; proxy_temp_path proxy;\n\
+    let main = "daemon off; master_process off; pid nginx.pid; error_log stderr;\n\
+         events { worker_connections 1024; }\n\
+         http { access_log off; client_body_temp_path body; proxy_temp_path proxy;\n\
          fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;\n\
-         include site.conf; }}\n"
-    );
+         include site.conf; }\n";
     std::fs::write(folder.join("nginx.conf"), main).expect("a file");
     let mut command = Command::new("nginx");
     command.arg("-p").arg(&folder).args(["-c", "nginx.conf"]);

@@ -319,7 +319,7 @@ fn request_lines() -> Vec<(String, Then)> {
         // One answer and no more: HTTP/1.0 keeps nothing open.
         (line("GET /case HTTP/1.0"), PassedAndClosed("")),
         (
-            format!("POST /case HTTP/1.0\r\n{{H}}Content-Length: 3\r\n\r\nabc"),
+            "POST /case HTTP/1.0\r\n{H}Content-Length: 3\r\n\r\nabc".to_owned(),
             PassedAndClosed("abc"),
         ),
     ];

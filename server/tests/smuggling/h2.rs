@@ -111,11 +111,28 @@ const HIDDEN: &str = "GET /smuggled HTTP/1.1\r\nHost: a\r\nX-Case: hidden\r\n\r\
 
 type Field = (&'static str, &'static str);
 
-/// What is changed in a good request, or added to it; its body; its trailers; what becomes of it.
-fn corpus() -> Vec<(Vec<Field>, Option<&'static str>, Vec<Field>, Then)> {
-    let just = |fields: &[Field], then| (fields.to_vec(), None, vec![], then);
-    let with = |fields: &[Field], body, then| (fields.to_vec(), Some(body), vec![], then);
-    let mut corpus = vec![
+struct Case {
+    /// What is changed in a good request, or added to it.
+    changes: Vec<Field>,
+    body: Option<&'static str>,
+    trailers: Vec<Field>,
+    then: Then,
+}
+
+fn just(changes: &[Field], then: Then) -> Case {
+    Case { changes: changes.to_vec(), body: None, trailers: vec![], then }
+}
+
+fn with(changes: &[Field], body: &'static str, then: Then) -> Case {
+    Case { body: Some(body), ..just(changes, then) }
+}
+
+fn behind(trailer: Field, then: Then) -> Case {
+    Case { trailers: vec![trailer], ..with(&[(":method", "POST")], "abc", then) }
+}
+
+fn corpus() -> Vec<Case> {
+    vec![
         just(&[], Passed),
         with(&[(":method", "POST")], "abc", Passed),
         with(&[(":method", "POST"), ("content-length", "3")], "abc", Passed),
@@ -123,7 +140,7 @@ fn corpus() -> Vec<(Vec<Field>, Option<&'static str>, Vec<Field>, Then)> {
         with(&[], HIDDEN, Passed),
         just(&[("te", "trailers")], Passed),
         just(&[("x", "\u{e9}")], Passed),
-        (vec![(":method", "POST")], Some("abc"), vec![("x-sum", "1")], Passed),
+        behind(("x-sum", "1"), Passed),
         // H2.CL: a length that is not true.
         with(&[(":method", "POST"), ("content-length", "0")], HIDDEN, Cut),
         with(&[(":method", "POST"), ("content-length", "2")], "abc", Refused),
@@ -178,16 +195,11 @@ fn corpus() -> Vec<(Vec<Field>, Option<&'static str>, Vec<Field>, Then)> {
         // Pseudo-headers where they do not belong.
         just(&[("x", "y"), (":path2", "/smuggled")], Refused),
         just(&[(":status", "200")], Refused),
-    ];
-    for (trailer, then) in [
-        (("x", "y\r\nz: w"), Refused),
-        (("X-Upper", "y"), Refused),
+        behind(("x", "y\r\nz: w"), Refused),
+        behind(("X-Upper", "y"), Refused),
         // Left out, and the rest is good.
-        ((":path", "/smuggled"), Passed),
-    ] {
-        corpus.push((vec![(":method", "POST")], Some("abc"), vec![trailer], then));
-    }
-    corpus
+        behind((":path", "/smuggled"), Passed),
+    ]
 }
 
 #[test]
@@ -197,7 +209,7 @@ fn one_request_of_http_2_is_one_request_at_the_origin_or_none() {
     let pass = house.visitor();
     let pass = pass.strip_prefix("Waitroom-Pass: ").expect("a pass");
     let mut wrong = Vec::new();
-    for (at, (changes, body, trailers, then)) in corpus().into_iter().enumerate() {
+    for (at, Case { changes, body, trailers, then }) in corpus().into_iter().enumerate() {
         let name = format!("c{at}");
         let mut head = vec![
             (":method", "GET"),
@@ -226,7 +238,7 @@ fn one_request_of_http_2_is_one_request_at_the_origin_or_none() {
     // The origin saw those that passed, once each, and the victims.
     let corpus = corpus();
     let mut wanted: Vec<String> = (0..corpus.len()).map(|at| format!("/victim v{at}")).collect();
-    let passed = corpus.iter().enumerate().filter(|(_, (.., then))| *then != Refused);
+    let passed = corpus.iter().enumerate().filter(|(_, case)| case.then != Refused);
     wanted.extend(passed.map(|(at, _)| format!("/case c{at}")));
     let seen = soon("the log is whole", || Some(site.seen()).filter(|it| it.len() >= wanted.len()));
     let mut seen: Vec<String> = seen.iter().map(|it| format!("{} {}", it.url, it.case)).collect();
