@@ -1,9 +1,15 @@
 //! `GET /gate/check`: the same verdict for other proxies, which carry it out themselves.
 //!
 //! A proxy asks before it forwards: nginx by `auth_request`, Caddy by `forward_auth`, Traefik by
-//! ForwardAuth, Envoy by `ext_authz` over HTTP. What the visitor asked for is told in headers, as
-//! each of them does it, or follows the address (`/gate/check/the/path`, Envoy).
-//! The room is the one of the site with that host, or the one in `?room=`.
+//! ForwardAuth, Envoy by `ext_authz` over HTTP. There are two ways to ask:
+//!
+//! - `/gate/check?room=ROOM&as=FORM`, and what the visitor asked for in headers (nginx, Caddy,
+//!   Traefik). Without `room` the site with that host decides;
+//! - `/gate/check/ROOM/FORM` with the visitor's own address behind it (Envoy). There the query is
+//!   the visitor's and says nothing about the room; nor do headers, which may be the visitor's too.
+//!
+//! A visitor's headers reach us through most proxies. So where two of the headers that describe
+//! the request contradict each other, one of them is a lie, and the answer is no.
 //!
 //! | verdict | `?as=status` (nginx) | `?as=redirect` (Caddy, Traefik, Envoy) | `?as=page` |
 //! |---|---|---|---|
@@ -39,9 +45,23 @@ enum As {
     Page,
 }
 
-/// `rest` is where the visitor's own path begins, for those who append it.
+impl As {
+    /// A word that nobody knows is a mistake in a configuration: better seen than guessed at.
+    fn of(word: Option<&str>) -> Option<As> {
+        match word {
+            None | Some("status") => Some(As::Status),
+            Some("redirect") => Some(As::Redirect),
+            Some("page") => Some(As::Page),
+            Some(_) => None,
+        }
+    }
+}
+
+/// `rest` is where our own path ends.
 pub fn check(gate: &Gate, head: &Parts, client: IpAddr, rest: usize) -> Response<Body> {
-    let asked = Asked::of(head, rest);
+    let Some(Question { room, form, asked }) = Question::of(head, rest) else {
+        return answer(StatusCode::FORBIDDEN, None);
+    };
     let facts = Facts {
         host: &asked.host,
         path: &asked.path,
@@ -51,15 +71,8 @@ pub fn check(gate: &Gate, head: &Parts, client: IpAddr, rest: usize) -> Response
         client,
         now_s: gate.desk.now_s(),
     };
-    let own = |name: &str| waitroom_api::request::query(&head.uri, name);
-    let form = match own("as") {
-        Some("redirect") => As::Redirect,
-        Some("page") => As::Page,
-        _ => As::Status,
-    };
-    let at = match own("room").map(RoomName::parse) {
-        Some(Ok(room)) => Some(for_room(gate, room)),
-        Some(Err(_)) => None,
+    let at = match room {
+        Some(room) => Some(for_room(gate, room)),
         None => gate.site(facts.host).cloned(),
     };
     let Some(at) = at else { return answer(StatusCode::FORBIDDEN, None) };
@@ -74,14 +87,14 @@ pub fn check(gate: &Gate, head: &Parts, client: IpAddr, rest: usize) -> Response
                 headers.insert(forward::TICKET, ticket);
             }
             let Some(room) = room else { return response };
-            // Some proxies hand on only the first: the pass itself, when it came in the address.
             let moved = facts.query_value("wr_pass").filter(|_| passed.checked_now.is_some());
             let moved =
                 moved.and_then(|it| gate.pass_cookie(room, it, passed.expires_s, facts.now_s));
-            headers.extend(moved.map(|cookie| (header::SET_COOKIE, cookie)));
-            for cookie in gate.inside(&at, room, &passed, &facts) {
-                headers.append(header::SET_COOKIE, cookie);
-            }
+            let fresh = gate.inside(&at, room, &passed, &facts);
+            // Proxies hand on the first of several cookies, or glue them into a broken one. So
+            // there is one, the pass before the word that it was checked: that comes next time.
+            let cookie = moved.or_else(|| fresh.into_iter().next());
+            headers.extend(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
             response
         }
         Verdict::Wait(why) => match form {
@@ -118,6 +131,35 @@ fn for_room(gate: &Gate, room: RoomName) -> Arc<SiteGate> {
     gate.bare_site(Site::of_room(room))
 }
 
+/// What a proxy wants to know, and in which form.
+struct Question {
+    /// None: the room of the site with that host.
+    room: Option<RoomName>,
+    form: As,
+    asked: Asked,
+}
+
+impl Question {
+    /// `None` when it cannot be told what is asked.
+    fn of(head: &Parts, rest: usize) -> Option<Question> {
+        let behind = head.uri.path().get(rest..).unwrap_or_default();
+        if behind.is_empty() {
+            let own = |name: &str| waitroom_api::request::query(&head.uri, name);
+            let room = own("room").map(RoomName::parse).transpose().ok()?;
+            return Some(Question { room, form: As::of(own("as"))?, asked: Asked::told(head)? });
+        }
+        let (room, behind) = behind.strip_prefix('/')?.split_once('/')?;
+        let (form, path) = behind.split_once('/').unwrap_or((behind, ""));
+        let asked = Asked {
+            host: bare(head.headers.get("host").map_or(Some(""), |it| it.to_str().ok())?),
+            path: format!("/{path}"),
+            query: head.uri.query().map(str::to_owned),
+            method: head.method.clone(),
+        };
+        Some(Question { room: Some(RoomName::parse(room).ok()?), form: As::of(Some(form))?, asked })
+    }
+}
+
 /// What the visitor asked the other proxy for.
 struct Asked {
     host: String,
@@ -127,31 +169,32 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(head: &Parts, rest: usize) -> Asked {
+    /// As it is told in headers.
+    fn told(head: &Parts) -> Option<Asked> {
         let headers = &head.headers;
-        let address = first(headers, &["x-original-uri", "x-original-url", "x-forwarded-uri"]);
-        let own = head.uri.path();
-        let appended = own.get(rest..).filter(|rest| rest.starts_with('/'));
-        let (path, query) = match (address, appended) {
-            (Some(address), _) => split(address),
-            (None, Some(path)) => (path.to_owned(), head.uri.query().map(str::to_owned)),
-            (None, None) => ("/".to_owned(), None),
+        let address = agreed(headers, &["x-original-uri", "x-original-url", "x-forwarded-uri"])?;
+        let (path, query) = address.map_or(("/".to_owned(), None), split);
+        let method = agreed(headers, &["x-original-method", "x-forwarded-method"])?;
+        let method = match method {
+            Some(method) => Method::from_bytes(method.as_bytes()).ok()?,
+            None => head.method.clone(),
         };
-        let method = first(headers, &["x-original-method", "x-forwarded-method"]);
-        let method = method.and_then(|it| Method::from_bytes(it.as_bytes()).ok());
-        let host = first(headers, &["x-original-host", "x-forwarded-host", "host"]);
-        let host = host.or(head.uri.host()).unwrap_or_default();
-        let bare = match host.rsplit_once(':') {
-            Some((bare, port)) if port.bytes().all(|it| it.is_ascii_digit()) => bare,
-            _ => host,
+        let host = agreed(headers, &["x-original-host", "x-forwarded-host"])?;
+        let host = match host {
+            Some(host) => host,
+            None => agreed(headers, &["host"])?.or(head.uri.host()).unwrap_or_default(),
         };
-        Asked {
-            host: bare.to_ascii_lowercase(),
-            path,
-            query,
-            method: method.unwrap_or_else(|| head.method.clone()),
-        }
+        Some(Asked { host: bare(host), path, query, method })
     }
+}
+
+/// Lower case, without a port.
+fn bare(host: &str) -> String {
+    let bare = match host.rsplit_once(':') {
+        Some((bare, port)) if port.bytes().all(|it| it.is_ascii_digit()) => bare,
+        _ => host,
+    };
+    bare.to_ascii_lowercase()
 }
 
 /// A path with its query, or a whole address (Traefik and some others send one).
@@ -170,42 +213,78 @@ fn split(address: &str) -> (String, Option<String>) {
     (if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }, query)
 }
 
-fn first<'a>(headers: &'a HeaderMap, names: &[&str]) -> Option<&'a str> {
-    names.iter().find_map(|name| headers.get(*name)?.to_str().ok())
+/// What these headers say, if any is there. `None` when they contradict each other.
+fn agreed<'a>(headers: &'a HeaderMap, names: &[&str]) -> Option<Option<&'a str>> {
+    let mut said = None;
+    for value in names.iter().flat_map(|name| headers.get_all(*name)) {
+        let value = value.to_str().ok()?;
+        if *said.get_or_insert(value) != value {
+            return None;
+        }
+    }
+    Some(said)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(uri: &str, headers: &[(&str, &str)]) -> (String, String, Option<String>, Method) {
+    type Told = (Option<String>, String, String, Option<String>, Method);
+
+    fn asked(uri: &str, headers: &[(&str, &str)]) -> Option<Told> {
         let mut request = http::Request::builder().uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let (head, ()) = request.body(()).expect("a request").into_parts();
-        let Asked { host, path, query, method } = Asked::of(&head, PATH.len());
-        (host, path, query, method)
+        let Question { room, asked, .. } = Question::of(&head, PATH.len())?;
+        let Asked { host, path, query, method } = asked;
+        Some((room.map(|it| it.as_str().to_owned()), host, path, query, method))
     }
 
     #[test]
     fn every_proxy_s_way_of_asking_is_understood() {
-        let shop = || "shop.example".to_owned();
+        let told = |room: Option<&str>, method| {
+            let query = Some("b=c".to_owned());
+            Some((room.map(str::to_owned), "shop.example".into(), "/a".into(), query, method))
+        };
         let nginx =
             [("host", "shop.example"), ("x-original-uri", "/a?b=c"), ("x-original-method", "POST")];
-        let expected = (shop(), "/a".to_owned(), Some("b=c".to_owned()), Method::POST);
-        assert_eq!(asked("/gate/check", &nginx), expected);
+        assert_eq!(asked("/gate/check", &nginx), told(None, Method::POST));
         let caddy = [
             ("host", "127.0.0.1:1"),
             ("x-forwarded-host", "Shop.Example:443"),
             ("x-forwarded-uri", "/a?b=c"),
             ("x-forwarded-method", "POST"),
         ];
-        assert_eq!(asked("/gate/check?as=redirect", &caddy), expected);
+        let uri = "/gate/check?room=sale&as=redirect";
+        assert_eq!(asked(uri, &caddy), told(Some("sale"), Method::POST));
         let envoy = [("host", "shop.example")];
-        let expected = (shop(), "/a".to_owned(), Some("b=c".to_owned()), Method::GET);
-        assert_eq!(asked("/gate/check/a?b=c", &envoy), expected);
+        let uri = "/gate/check/sale/page/a?b=c";
+        assert_eq!(asked(uri, &envoy), told(Some("sale"), Method::GET));
         let whole = [("host", "x"), ("x-original-url", "https://shop.example/a?b=c")];
-        assert_eq!(asked("/gate/check", &whole).1, "/a");
+        assert_eq!(asked("/gate/check", &whole).expect("told").2, "/a");
+    }
+
+    #[test]
+    fn a_visitor_s_own_words_choose_neither_room_nor_address() {
+        let lies = [("host", "a"), ("x-original-uri", "/free"), ("x-forwarded-host", "free")];
+        let (room, host, path, ..) =
+            asked("/gate/check/sale/page/a?room=free&as=status", &lies).expect("told");
+        assert_eq!((room.as_deref(), &*host, &*path), (Some("sale"), "a", "/a"));
+        for (one, other) in [
+            (("x-forwarded-uri", "/a"), ("x-original-uri", "/free")),
+            (("x-forwarded-uri", "/a"), ("x-original-url", "/free")),
+            (("x-forwarded-uri", "/a"), ("x-forwarded-uri", "/free")),
+            (("x-original-method", "POST"), ("x-forwarded-method", "GET")),
+            (("x-forwarded-host", "a"), ("x-original-host", "free")),
+        ] {
+            assert_eq!(asked("/gate/check?room=sale", &[one, other]), None, "{one:?} {other:?}");
+            assert_eq!(asked("/gate/check?room=sale", &[other, one]), None, "{other:?} {one:?}");
+        }
+        for uri in ["/gate/check/", "/gate/check/sale", "/gate/check/sale/x/a", "/gate/check?as=x"]
+        {
+            assert_eq!(asked(uri, &[]), None, "{uri}");
+        }
     }
 }

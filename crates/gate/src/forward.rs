@@ -68,6 +68,26 @@ pub fn to_origin(headers: &mut HeaderMap, hop: &Hop<'_>, upgrade: bool) {
     headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static(proto));
 }
 
+/// What a visitor may say behind a body: nothing that the gate says, that frames a message, or
+/// that says who asks. An origin that lays trailers over the headers would believe it.
+pub fn trailers_to_origin(trailers: &mut HeaderMap) {
+    const NEVER: [HeaderName; 7] = [
+        header::HOST,
+        header::CONTENT_LENGTH,
+        header::COOKIE,
+        header::AUTHORIZATION,
+        header::TRAILER,
+        header::EXPECT,
+        HeaderName::from_static("waitroom-pass"),
+    ];
+    strip_hop(trailers);
+    let ours: Vec<HeaderName> =
+        trailers.keys().filter(|name| is_ours(name) || NEVER.contains(name)).cloned().collect();
+    for name in ours {
+        remove(trailers, &name);
+    }
+}
+
 /// The origin's headers become those of an answer to the visitor.
 pub fn to_visitor(headers: &mut HeaderMap, upgrade: bool) {
     let protocol = if upgrade { headers.get(header::UPGRADE).cloned() } else { None };
@@ -226,6 +246,16 @@ mod tests {
             assert!(said(gone).is_empty(), "{gone}");
         }
         assert!(said("content_length").is_empty() && said("waitroom-session").is_empty());
+    }
+
+    #[test]
+    fn nothing_that_matters_comes_behind_a_body() {
+        let mut trailers = HeaderMap::new();
+        for name in ["x-sum", "waitroom-ticket", "x_forwarded_for", "host", "content-length"] {
+            trailers.insert(HeaderName::from_static(name), HeaderValue::from_static("1"));
+        }
+        trailers_to_origin(&mut trailers);
+        assert_eq!(trailers.keys().collect::<Vec<_>>(), ["x-sum"]);
     }
 
     #[test]

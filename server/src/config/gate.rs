@@ -39,13 +39,11 @@ pub fn read_sites(
             continue;
         };
         let read_from = sections::read_site(&path, site, &usable(&gate), wrong);
-        // What could not be read was told already, and is not missing.
+        // What could not be read was told already, and is not missing. A site without an origin
+        // is one that another proxy forwards to.
         let told = |wrong: &[Mistake], key: &str| {
             wrong.iter().any(|it| it.field == format!("{path}.{key}"))
         };
-        if read_from.origins.is_empty() && !told(wrong, "origins") {
-            wrong.push(Mistake::new(format!("{path}.origins"), "a site needs an origin"));
-        }
         let protects = read_from.room.is_some() || !read_from.rules.is_empty();
         if !protects && !told(wrong, "room") && !told(wrong, "rules") {
             let problem = "nothing is protected: name a room, or rules with rooms";

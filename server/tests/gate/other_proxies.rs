@@ -32,7 +32,7 @@ fn who_has_a_pass_may_go_on_and_who_has_none_is_sent_to_wait() {
     assert_eq!(passed.header("waitroom-ticket").as_deref(), joined["ticket"].as_str());
     let cookie = passed.header("set-cookie").expect("the checked pass");
     let cookie = format!("Cookie: {}", cookie.split(';').next().expect("a value"));
-    let again = house.get("/gate/check/the/path?room=default", &["-H", &cookie]);
+    let again = house.get("/gate/check/default/status/the/path", &["-H", &cookie]);
     assert_eq!(again.status, 200, "{again:?}");
 
     let forged = format!("{pass}x");

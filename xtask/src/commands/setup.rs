@@ -30,6 +30,26 @@ const NEEDS: &[Need] = &[
         because: "a client that is not ours, for the tests of the server",
     },
     Need {
+        program: "caddy",
+        package: "caddy",
+        because: "a proxy that asks us, for the tests of deploy/",
+    },
+    Need {
+        program: "haproxy",
+        package: "haproxy",
+        because: "a proxy that checks passes itself, for the tests of deploy/",
+    },
+    Need {
+        program: "node",
+        package: "nodejs",
+        because: "an origin with a parser of its own, and a judge of links, for the tests of the gate",
+    },
+    Need {
+        program: "openssl",
+        package: "openssl",
+        because: "turns our public keys into files for HAProxy",
+    },
+    Need {
         program: "chromium",
         package: "chromium",
         because: "a browser, for the tests of the server and of its pages",

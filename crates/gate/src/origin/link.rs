@@ -14,6 +14,8 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 
+use crate::forward;
+
 /// What a request brings to the origin: nothing, or the visitor's body as it comes.
 #[derive(Debug)]
 pub enum Upload {
@@ -54,7 +56,13 @@ impl Body for Upload {
                     }
                     _ => {}
                 }
-                polled
+                polled.map_ok(|frame| match frame.into_trailers() {
+                    Ok(mut trailers) => {
+                        forward::trailers_to_origin(&mut trailers);
+                        Frame::trailers(trailers)
+                    }
+                    Err(frame) => frame,
+                })
             }
         }
     }
