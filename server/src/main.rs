@@ -21,6 +21,7 @@ mod import;
 mod key;
 mod log;
 mod out;
+mod page;
 mod pause;
 mod place;
 mod protect;
@@ -82,6 +83,7 @@ enum Command {
     Key(key::Key),
     Audit(audit::Audit),
     Top(top::Top),
+    Page(page::Page),
     Completions(completions::Completions),
 }
 
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
         Command::Ticket(it) => finish(it.json(), |out| it.run(out)),
         Command::Key(it) => finish(it.json(), |out| it.run(out)),
         Command::Audit(it) => finish(it.json(), |out| it.run(out)),
+        Command::Page(it) => finish(it.json(), |out| it.run(out)),
         Command::Top(it) => finish(it.to.json, |out| it.run(out)),
         Command::Completions(it) => it.run(Cli::command()),
     }

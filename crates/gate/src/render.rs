@@ -46,17 +46,14 @@ pub fn wait(
             see_other(&format!("{BASE}/wait?to={}", target::encode(&back_to)))
         }
         (Wants::Page, Waiting::Page) => {
-            let title = title(room);
-            let shown = page::Waiting {
-                room: room.name(),
-                title: &title,
-                base: BASE,
+            let shown = page::Shown {
                 accept_language: facts.header("accept-language"),
                 answer: None,
                 back_to: &back_to,
                 refresh_s: ON_TO_PERSONAL_S,
+                now_ms: facts.now_s * 1_000,
             };
-            of_page(at.site.waiting_status, page::waiting(&shown))
+            of_page(at.site.waiting_status, page::waiting(room, &shown))
         }
         (Wants::Json, _) => waiting_document(at, room, &back_to),
         (Wants::Nothing, _) => nothing(at.site.waiting_status),
@@ -119,13 +116,7 @@ pub fn refuse(
 pub fn trouble(taste: &Taste, problem: Problem) -> Response<Body> {
     if taste.wants == Wants::Page {
         let status = StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::BAD_GATEWAY);
-        let shown = page::Trouble {
-            title: problem.code.title(),
-            detail: &problem.detail,
-            accept_language: taste.language(),
-            retry_after_s: problem.retry_after_ms.map(|ms| ms.div_ceil(1_000)),
-        };
-        let mut response = of_page(status, page::trouble(&shown));
+        let mut response = of_page(status, page::trouble(&problem, taste.language()));
         if let Some(ms) = problem.retry_after_ms {
             let seconds = HeaderValue::from(ms.div_ceil(1_000));
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
@@ -155,7 +146,8 @@ pub fn of_page(status: StatusCode, page: Page) -> Response<Body> {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(page.language));
-    headers.insert(header::CONTENT_SECURITY_POLICY, page.policy);
+    let policy = HeaderValue::from_str(&page.content_security_policy);
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy.expect("a policy is plain ASCII"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert("x-robots-tag", HeaderValue::from_static("noindex"));
@@ -192,11 +184,4 @@ fn nothing(status: StatusCode) -> Response<Body> {
     let status = if status.is_success() { StatusCode::SERVICE_UNAVAILABLE } else { status };
     *response.status_mut() = status;
     response
-}
-
-/// What the room is called.
-pub fn title(room: &GateRoom) -> String {
-    let settings = room.desk.settings();
-    let title = settings.map(|it| it.title.clone()).filter(|title| !title.is_empty());
-    title.unwrap_or_else(|| room.name().to_owned())
 }

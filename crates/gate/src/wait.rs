@@ -61,7 +61,7 @@ pub async fn wait(gate: &Gate, head: &Parts, client: IpAddr) -> Response<Body> {
     }
     match personal(gate, &at, &room, &facts, &to).await {
         Ok(response) => response,
-        Err(problem) => shown(&room, &to, None, &problem_text(problem), 15),
+        Err(problem) => shown(&room, &facts, &to, None, &problem_text(problem), 15),
     }
 }
 
@@ -130,7 +130,7 @@ async fn personal(
         let token = desk.signatures.tokens.write(room.name(), sight.id, holder, issued_s);
         waitroom_api::cookies::set_ticket(room.desk.name(), &token, gate.dev())
     });
-    Ok(shown(room, to, fresh, &text, refresh_ms.div_ceil(1_000)))
+    Ok(shown(room, facts, to, fresh, &text, refresh_ms.div_ceil(1_000)))
 }
 
 /// The ticket that the visitor holds, unless it has ended or is gone: then a new one is due.
@@ -179,28 +179,22 @@ async fn claim(
 
 fn shown(
     room: &GateRoom,
+    facts: &Facts<'_>,
     to: &str,
     fresh: Option<HeaderValue>,
     answer: &str,
     refresh_s: u64,
 ) -> Response<Body> {
-    let refresh_s = refresh_s.clamp(*REFRESH_S.start(), *REFRESH_S.end());
-    let title = render::title(room);
-    let page = page::waiting(&page::Waiting {
-        room: room.name(),
-        title: &title,
-        base: BASE,
-        accept_language: None,
+    // The page comes back by itself when there is no script; a header would reload it for all.
+    let shown = page::Shown {
+        accept_language: facts.header("accept-language"),
         answer: Some(answer),
         back_to: to,
-        refresh_s,
-    });
-    let mut response = render::of_page(StatusCode::OK, page);
+        refresh_s: refresh_s.clamp(*REFRESH_S.start(), *REFRESH_S.end()),
+        now_ms: facts.now_s * 1_000,
+    };
+    let mut response = render::of_page(StatusCode::OK, page::waiting(room, &shown));
     let headers = response.headers_mut();
-    let again = format!("{refresh_s};url={BASE}/wait?to={}", target::encode(to));
-    if let Ok(again) = HeaderValue::from_str(&again) {
-        headers.insert("refresh", again);
-    }
     headers.extend(fresh.map(|cookie| (header::SET_COOKIE, cookie)));
     response
 }

@@ -60,7 +60,8 @@ const SIM_SEEDS: u64 = 2_000;
 const SIM_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// Building all from nothing takes a few minutes on two cores; four times that is a hang.
 const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
-const TEST_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Real browsers, proxies and runtimes take their time, one after the other.
+const TEST_LIMIT: Duration = Duration::from_secs(20 * 60);
 /// A quick benchmark takes at most a minute, after a release build.
 const BENCH_LIMIT: Duration = Duration::from_secs(10 * 60);
 const DEMO_LIMIT: Duration = Duration::from_secs(10 * 60);

@@ -42,7 +42,12 @@ const NEEDS: &[Need] = &[
     Need {
         program: "node",
         package: "nodejs",
-        because: "an origin with a parser of its own, and a judge of links, for the tests of the gate",
+        because: "builds the console, drives the browser, and is an origin with a parser of its own",
+    },
+    Need {
+        program: "npm",
+        package: "npm",
+        because: "fetches what the console is built from and what drives the browser",
     },
     Need {
         program: "openssl",
@@ -54,25 +59,11 @@ const NEEDS: &[Need] = &[
         package: "chromium",
         because: "a browser, for the tests of the server and of its pages",
     },
-    Need { program: "node", package: "nodejs", because: "the operator console is built with it" },
-    Need {
-        program: "npm",
-        package: "npm",
-        because: "it fetches what the operator console is built from",
-    },
-    Need {
-        program: "node",
-        package: "nodejs",
-        because: "drives the browser, and holds words and positions against what browsers say",
-    },
-    Need { program: "npm", package: "npm", because: "playwright-core and axe-core for the pages" },
     Need {
         program: "python3",
         package: "python3-venv",
         because: "foreign gRPC and OpenAPI clients, in virtual environments of their own",
     },
-    Need { program: "node", package: "nodejs", because: "the example in JavaScript" },
-    Need { program: "npm", package: "npm", because: "the libraries of that example" },
     Need { program: "go", package: "golang-go", because: "the example in Go" },
     Need { program: "java", package: "default-jdk-headless", because: "the example in Java" },
     Need { program: "mvn", package: "maven", because: "the libraries of that example" },
