@@ -32,7 +32,9 @@ pub fn run() -> Outcome {
     Ok(())
 }
 
-/// `npm ci` removes what is there first, so it is left out while the lock file is the same.
+/// What the lock file names, by its hashes, and nothing is written back. Not `npm ci`: that one
+/// refuses a lock file that lacks the bundler's natives of other systems, and a registry that
+/// mirrors only ours does not have them. Left out while the lock file is the same.
 fn install() -> Outcome {
     let lock = fs::read(root().join(WEB).join("package-lock.json"))
         .or_fail(|| format!("read {WEB}/package-lock.json"))?;
@@ -40,7 +42,7 @@ fn install() -> Outcome {
     if fs::read(&note).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
-    Run::new("npm ci --no-audit --no-fund --prefix").arg(WEB).within(INSTALL_LIMIT).run()?;
+    Run::new("npm install --no-save --no-audit --no-fund --prefix").arg(WEB).within(INSTALL_LIMIT).run()?;
     fs::write(&note, lock).or_fail(|| format!("write {}", note.display()))
 }
 

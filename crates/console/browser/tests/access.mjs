@@ -111,6 +111,8 @@ export function tell(promise) {
     await page.getByRole("img", { name: /^Waiting: 60 now/ }).waitFor();
     await server.operate("POST", "/rooms/still/admit", { count: 30 });
     await page.getByRole("img", { name: /^Waiting: 30 now/ }).waitFor();
+    await server.operate("POST", "/rooms/still/pause", { reason: "A line that was empty before." });
+    await page.getByText("Visitors read").waitFor();
     // A number that gains a digit moves the word beside it; a browser calls 0.1 a good page.
     const shifted = await page.evaluate(() => globalThis.shifted);
     assert.ok(shifted < 0.001, `shifted by ${shifted}`);

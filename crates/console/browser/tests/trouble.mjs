@@ -22,6 +22,8 @@ export function tell(promise) {
       await page.getByText("Connection lost.").waitFor();
       await page.getByText(/The data is \d+ s old/).waitFor();
       assert.deepEqual(await where(), before, "nothing moved");
+      const { y, height } = await page.locator(".stale").boundingBox();
+      assert.ok(y >= 0 && y + height <= page.viewportSize().height, `the banner is on the screen, not at ${y}`);
       await page.getByRole("button", { name: "Pause…" }).click();
       await page.getByLabel("Reason for visitors").fill("Nobody hears this.");
       await page.getByRole("button", { name: "Pause the room" }).click();
@@ -67,6 +69,17 @@ export function tell(promise) {
     await page.getByText("There is no room called “no-such-room”.").waitFor();
     await page.getByRole("link", { name: "All rooms" }).click();
     await page.getByRole("heading", { name: "Rooms" }).waitFor();
+  });
+
+  promise("a disk that takes nothing is said where the room is looked at", {}, async ({ page, server }) => {
+    await server.operate("PUT", "/rooms/full-disk", { title: "Full disk" });
+    await page.route("**/admin/v1/rooms", async (route) => {
+      const body = await (await route.fetch()).json();
+      for (const room of body.rooms) if (room.room === "full-disk") room.store_trouble = "no space left on device";
+      await route.fulfill({ json: body });
+    });
+    await page.getByRole("link", { name: /Full disk.*no space left on device/ }).click();
+    await page.getByRole("alert").getByText("no space left on device").waitFor();
   });
 
   promise("a server without rooms is not an error", {}, async ({ page }) => {

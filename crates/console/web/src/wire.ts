@@ -57,6 +57,8 @@ export interface Room {
   wait_of_last: Wait | null;
   wait_unknown_because: string | null;
   store_latency_ms: number | null;
+  /** Why nothing can be written at the moment. */
+  store_trouble?: string | null;
   lanes: LanePicture[];
   settings: Settings | null;
 }

@@ -43,15 +43,7 @@ export function KeysView() {
         <ul class="keys">
           {[...keys.value].sort(byUse).map((key) => (
             <li key={key.id} class={state(key, now) === "works" ? "card" : "card ended"}>
-              <div class="line">
-                <h2><code>{key.id}</code> <span class={`pill ${key.role === "owner" ? "warn" : "calm"}`}>{key.role}</span> {stateWord(key, now)}</h2>
-                {state(key, now) === "works" && (
-                  <div class="tools">
-                    <button type="button" aria-label={`Rotate ${key.id}…`} onClick={() => setOpen({ act: "rotate", key })}>Rotate…</button>
-                    <button type="button" class="grave-quiet" aria-label={`Revoke ${key.id}…`} onClick={() => setOpen({ act: "revoke", key })}>Revoke…</button>
-                  </div>
-                )}
-              </div>
+              <h2><code>{key.id}</code> <span class={`pill ${key.role === "owner" ? "warn" : "calm"}`}>{key.role}</span> {stateWord(key, now)}</h2>
               <p class="sub">{key.note || "no note"}</p>
               <p class="facts">
                 <span title={moment(key.created_at)}>made {ago(key.created_at, now)} by {key.created_by}</span>
@@ -59,6 +51,12 @@ export function KeysView() {
                 {key.expires_at && <span title={moment(key.expires_at)}>{Date.parse(key.expires_at) > now ? "ends" : "ended"} {ago(key.expires_at, now)}</span>}
                 {key.replaced_by && <span>followed by <code>{key.replaced_by}</code></span>}
               </p>
+              {state(key, now) === "works" && (
+                <div class="tools">
+                  <button type="button" aria-label={`Rotate… ${key.id}`} onClick={() => setOpen({ act: "rotate", key })}>Rotate…</button>
+                  <button type="button" class="grave-quiet" aria-label={`Revoke… ${key.id}`} onClick={() => setOpen({ act: "revoke", key })}>Revoke…</button>
+                </div>
+              )}
             </li>
           ))}
         </ul>

@@ -49,6 +49,9 @@ export function RoomView({ name, tab }: { name: string; tab: Tab }) {
           <p class="sub">{room.reason ? `Visitors read: “${room.reason}”` : room.message ? `Message to visitors: “${room.message}”` : "\u00a0"}</p>
         </div>
       </div>
+      <div role="alert">
+        {room.store_trouble && <p class="notice bad trouble"><strong>Nothing can be written:</strong> {room.store_trouble}. Nobody joins and nobody is let in meanwhile; places are kept.</p>}
+      </div>
       <Controls room={room} />
       <nav class="tabs" aria-label={`Views of ${title}`}>
         {TABS.map((one) => (

@@ -81,6 +81,7 @@ function RoomCard({ room }: { room: Room }) {
         <small>{room.rate ? `up to ${room.rate}` : "let in by hand"}</small>
         <small>{wait ? `last waits about ${span(wait.likely_s)}` : room.waiting ? `wait: ${whyUnknown(room.wait_unknown_because)}` : "nobody waits"}</small>
       </span>
+      {room.store_trouble && <span class="why bad">Nothing can be written: {room.store_trouble}</span>}
       {room.reason && <span class={room.status === "ended" ? "why over" : "why"}>{room.reason}</span>}
     </a>
   );
