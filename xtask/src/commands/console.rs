@@ -42,7 +42,10 @@ fn install() -> Outcome {
     if fs::read(&note).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
-    Run::new("npm install --no-save --no-audit --no-fund --prefix").arg(WEB).within(INSTALL_LIMIT).run()?;
+    Run::new("npm install --no-save --no-audit --no-fund --prefix")
+        .arg(WEB)
+        .within(INSTALL_LIMIT)
+        .run()?;
     fs::write(&note, lock).or_fail(|| format!("write {}", note.display()))
 }
 

@@ -74,6 +74,8 @@ export function tell(promise) {
     await page.getByRole("dialog").waitFor({ state: "detached" });
     assert.equal(await focused(), "Pause…");
     await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.waitForFunction(() => document.activeElement?.matches("dialog textarea"));
     await page.keyboard.type("By keyboard.");
     await tabTo("Pause the room");
     await page.keyboard.press("Enter");

@@ -1,7 +1,7 @@
 // A question that must be answered first: a native <dialog>, which keeps the focus inside, closes
 // by Escape and gives the focus back to whatever opened it.
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Problem, asProblem } from "../api";
 
 interface DialogProps {
@@ -13,7 +13,9 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const frame = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before the browser paints: what has the focus now is what it goes back to, and it goes back in
+  // the same moment in which the dialog is taken away.
+  useLayoutEffect(() => {
     const dialog = frame.current;
     if (!dialog) return;
     const before = document.activeElement;
