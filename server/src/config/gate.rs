@@ -39,7 +39,12 @@ pub fn read_sites(
             continue;
         };
         let read_from = sections::read_site(&path, site, &usable(&gate), wrong);
-        if read_from.room.is_none() && read_from.rules.is_empty() {
+        // What could not be read was told already, and is not missing.
+        let told = |wrong: &[Mistake], key: &str| {
+            wrong.iter().any(|it| it.field == format!("{path}.{key}"))
+        };
+        let protects = read_from.room.is_some() || !read_from.rules.is_empty();
+        if !protects && !told(wrong, "room") && !told(wrong, "rules") {
             let problem = "nothing is protected: name a room, or rules with rooms";
             wrong.push(Mistake::new(format!("{path}.room"), problem));
         }

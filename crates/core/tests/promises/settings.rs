@@ -447,7 +447,7 @@ fn a_pace_changes_the_rate_and_nothing_else_and_only_where_there_is_one() {
         Command::Pace { rate, by }
     };
     assert_eq!(World::empty().ask(&pace(5, 1)), "refused not_ready");
-    let mut world = World::room("max_active=3 rate=10/s");
+    let mut world = World::room("max_active=3 rate=10/1s");
     world.line("1s set max_active=9");
     assert_eq!(world.ask(&pace(5, 60)), "configured");
     let settings = world.room.state().settings().expect("it is configured").clone();

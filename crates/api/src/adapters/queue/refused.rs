@@ -98,6 +98,8 @@ fn in_their_words(code: Code) -> (u16, &'static str) {
         // Nobody can join now: this interface knows no schedule and no end of a sale.
         Code::Maintenance | Code::NotOpenYet | Code::RoomEnded => (503, "MAINTENANCE_MODE"),
         Code::SettingsInvalid => (400, "INVALID_REQUEST"),
+        // Only the gate says these; this interface knows no status for them.
+        Code::OriginDown | Code::OriginBroken | Code::OriginSlow => (503, "INTERNAL_ERROR"),
         code => match code.status() {
             401 => (401, "UNAUTHORIZED"),
             403 => (403, "FORBIDDEN"),
