@@ -92,7 +92,9 @@ impl Waiting {
         let answered = (&mut self.answered).await;
         match answered.unwrap_or_else(|_| Err(Unanswered::OutcomeUnknown { why: why() })) {
             Ok(answers) => {
-                self.step.map(span::Open::end);
+                if let Some(step) = self.step {
+                    step.end();
+                }
                 Ok(answers)
             }
             Err(unanswered) => Err(self.over(unanswered)),

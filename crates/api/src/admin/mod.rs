@@ -178,7 +178,7 @@ impl Admin {
         if path == "/docs" {
             let get = head.method == Method::GET || head.method == Method::HEAD;
             let answer = if get { crate::openapi_page::answer() } else { wrong_method("GET") };
-            return answer.into();
+            return answer;
         }
         let mut fits = ROUTES.iter().filter_map(|it| Some((it, fit(it.path, path)?))).peekable();
         if fits.peek().is_none() {
