@@ -16,6 +16,9 @@ use crate::serve::{Protects, Serve};
 
 /// Puts a waiting room before a site: everything on one port, one command.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  waitroom protect http://localhost:3000 --capacity 200 --rate 10/s"
+)]
 pub struct Protect {
     /// The site, such as http://localhost:3000.
     #[arg(value_name = "ORIGIN", value_parser = origin)]

@@ -128,20 +128,20 @@ pub fn closed(door: Door, outcome: &Outcome) {
 }
 
 pub fn not_reloaded(mistakes: &Mistakes) {
-    error!(%mistakes, "reload refused: the old settings and certificates stay");
+    error!("reload refused: the old settings and certificates stay: {mistakes}");
 }
 
 pub fn room_not_reloaded(room: &RoomName, problem: &Problem) {
     let wrong: Vec<String> =
         problem.fields.iter().map(|it| format!("{}: {}", it.field, it.problem)).collect();
     let (why, wrong) = (&problem.detail, wrong.join("; "));
-    error!(%room, %why, wrong, "reload refused: the room keeps its old settings");
+    error!("reload refused by room {room}: the old settings stay: {why} {wrong}");
 }
 
 pub fn rooms_reloaded(changed: &[String]) {
     match changed {
         [] => info!("configuration was read again: no room is set otherwise"),
-        rooms => info!(rooms = rooms.join(", "), "configuration was read again: new settings"),
+        rooms => info!("configuration was read again: new settings for {}", rooms.join(", ")),
     }
 }
 

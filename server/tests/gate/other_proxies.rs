@@ -24,7 +24,7 @@ fn who_has_a_pass_may_go_on_and_who_has_none_is_sent_to_wait() {
     let wait = house.get("/gate/check?room=default&as=redirect", &caddy);
     assert_eq!((wait.status, wait.header("location").as_deref()), (303, to));
     let page = house.get("/gate/check?room=default&as=page", &caddy);
-    assert!(page.status == 503 && page.body.contains("<h1>"), "{page:?}");
+    assert!(page.status == 503 && page.body.contains("<h1"), "{page:?}");
 
     let passed = house.get("/gate/check?room=default", &[&nginx[..], &["-H", &pass]].concat());
     assert_eq!(passed.status, 200, "{passed:?}");

@@ -79,6 +79,6 @@ fn a_reload_changes_the_level_and_a_broken_file_changes_nothing() {
     let said = server.stop();
     let _ = fs::remove_file(&file);
     assert_eq!(said.matches("operator act").count(), 2, "{said}");
-    assert!(said.contains("reload refused: the old settings stay"), "{said}");
+    assert!(said.contains("reload refused: the old settings and certificates stay"), "{said}");
     assert!(said.contains("line 2  log.level"), "the mistake and its line:\n{said}");
 }

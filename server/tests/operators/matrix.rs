@@ -32,6 +32,8 @@ const RULES: &[(&str, &str, &str)] = &[
     ("GET", "/admin/v1/rooms/{room}/tickets/{id}", "viewer"),
     ("POST", "/admin/v1/rooms/{room}/tickets/{id}/revoke", "operator"),
     ("POST", "/admin/v1/rooms/{room}/tickets/{id}/move", "operator"),
+    ("POST", "/admin/v1/rooms/{room}/staff-pass", "operator"),
+    ("GET", "/admin/v1/gate", "viewer"),
 ];
 
 const EARLIER_RULES: &[(&str, &str, &str)] = &[

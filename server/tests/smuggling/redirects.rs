@@ -152,6 +152,8 @@ fn links(html: &str) -> Vec<String> {
         .chain(refreshed)
         .chain(by_script)
         .map(|rest| plain(rest.split(['"', '>']).next().unwrap_or_default()))
+        // The page's icon: none, said so that browsers ask for none.
+        .filter(|link| link != "data:,")
         .collect()
 }
 

@@ -21,7 +21,8 @@ pub async fn staff_pass(act: Act) -> Result<(StatusCode, Value), Problem> {
     let room = act.room()?;
     let number = waitroom_store::Entropy::next_u128(&waitroom_store::OsEntropy) as u64;
     let expires_s = act.desk.now_s() + STAFF_PASS_LIFE_S;
-    let detail = json!({ "number": number, "expires_s": expires_s });
+    let after = json!({ "number": number, "expires_at": when::utc(expires_s * 1_000) });
+    let detail = json!({ "before": null, "after": after });
     let installation = &act.desk.installation;
     installation.audit(&act.caller.id, Some(room.name()), "staff_pass", detail).await?;
     let pass = gate.staff_pass(room.name().as_str(), number, expires_s as u32);

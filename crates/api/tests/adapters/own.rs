@@ -30,11 +30,12 @@ async fn a_heartbeat_gives_a_fresh_token_when_the_old_one_has_aged() {
 async fn a_token_that_came_in_a_cookie_is_renewed_there() {
     let site = Site::open().await;
     let joined = site.post(JOIN, &[], "").await.expect(201);
-    let cookie = format!("wr-ticket-default={}", text(&joined, "token"));
+    let cookie = format!("__Host-wr-ticket-default={}", text(&joined, "token"));
     let by_cookie = [("Cookie", cookie.as_str()), ("Waitroom-Request", "1")];
     site.pass_s(601).await;
     let reply = site.post(HEARTBEAT, &by_cookie, "").await;
     let fresh = reply.expect(200);
     let set = reply.header("set-cookie").expect("a cookie").to_owned();
-    assert!(set.starts_with(&format!("wr-ticket-default={}; ", text(&fresh, "token"))), "{set}");
+    let kept = format!("__Host-wr-ticket-default={}; ", text(&fresh, "token"));
+    assert!(set.starts_with(&kept), "{set}");
 }
