@@ -49,6 +49,8 @@ const asked = async (context, room) => {
   return (await site.visitor(room, "status", "GET", { cookie })).body;
 };
 const place = (page, wanted) => soon("place", () => text(page, "number"), String(wanted));
+// A page says it as soon as its script has run.
+const says = (page, id, wanted) => soon(id, () => text(page, id), wanted);
 const head = (page, wanted) => soon("headline", () => text(page, "head"), wanted);
 
 test("a visitor waits, moves up, is admitted and buys where they wanted to go", async context => {
@@ -56,17 +58,17 @@ test("a visitor waits, moves up, is admitted and buys where they wanted to go", 
   await site.crowd("buys", 3);
   const page = await opened(context, "/buys/seats?row=5");
   await place(page, 4);
-  assert.equal(await text(page, "sub"), "3 people ahead of you");
+  await says(page, "sub", "3 people ahead of you");
   assert.match(await page.title(), /^4 · Autumn Lights Festival$/);
   await site.operate("POST", "buys/admit", { count: 2 });
   await place(page, 2);
-  assert.equal(await text(page, "done"), "50% of the way since you joined");
+  await says(page, "done", "50% of the way since you joined");
   await site.operate("POST", "buys/admit", { count: 1 });
   await place(page, 1);
-  assert.equal(await text(page, "sub"), "You are next");
+  await says(page, "sub", "You are next");
   await site.operate("POST", "buys/admit", { count: 1 });
   await page.waitForSelector("text=Bought");
-  assert.equal(await text(page, "where"), "/buys/seats?row=5");
+  await says(page, "where", "/buys/seats?row=5");
 });
 
 test("a reload, a second tab and a browser that was closed keep the place", async () => {
@@ -79,18 +81,18 @@ test("a reload, a second tab and a browser that was closed keep the place", asyn
   const code = await text(page, "code");
   await page.reload();
   await place(page, 3);
-  assert.equal(await text(page, "code"), code);
+  await says(page, "code", code);
   const second = await opened(context, "/keeps/other");
   await place(second, 3);
-  assert.equal(await text(second, "code"), code);
+  await says(second, "code", code);
   await context.close();
   await site.operate("POST", "keeps/admit", { count: 1 });
   context = watched(await openPersistent(folder));
   const again = await opened(context, "/keeps/");
   await place(again, 2);
-  assert.equal(await text(again, "code"), code);
+  await says(again, "code", code);
   // Progress since joining outlives the browser, too.
-  assert.equal(await text(again, "done"), "33% of the way since you joined");
+  await says(again, "done", "33% of the way since you joined");
   assert.deepEqual(context.wrong, []);
   await context.close();
   rmSync(folder, { recursive: true, force: true });
@@ -114,12 +116,12 @@ test("who is offline for a while is told so and comes back to the same place", a
   const code = await text(page, "code");
   await context.setOffline(true);
   await soon("warning", () => text(page, "fresh"), it => /^You are offline\. Your place is kept/.test(it));
-  assert.equal(await text(page, "number"), "3");
+  await says(page, "number", "3");
   await site.operate("POST", "tunnel/admit", { count: 1 });
   await context.setOffline(false);
   await place(page, 2);
   await soon("freshness", () => text(page, "fresh"), it => /^Updated/.test(it));
-  assert.equal(await text(page, "code"), code);
+  await says(page, "code", code);
 });
 
 test("a server that is killed and comes back finds everybody where they stood", async context => {
@@ -139,12 +141,12 @@ test("without script the page joins, shows the place and lets in", async () => {
   const context = await someone({ javaScriptEnabled: false });
   const page = await opened(context, "/plain/seats");
   await place(page, 2);
-  assert.equal(await text(page, "sub"), "1 person ahead of you");
+  await says(page, "sub", "1 person ahead of you");
   await site.operate("POST", "plain/admit", { count: 1 });
   await place(page, 1);
   await site.operate("POST", "plain/admit", { count: 1 });
   await page.waitForSelector("text=Bought");
-  assert.equal(await text(page, "where"), "/plain/seats");
+  await says(page, "where", "/plain/seats");
   await context.close();
 });
 
@@ -157,12 +159,12 @@ test("a cookie that is cleared while the page is open costs nothing", async cont
   await context.clearCookies();
   await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
   await soon("the cookie is back", async () => (await context.cookies()).length, 1);
-  assert.equal(await text(page, "code"), code);
+  await says(page, "code", code);
   // Cleared and reloaded at once: the attempt's key still finds the place.
   await context.clearCookies();
   await page.reload();
   await place(page, 3);
-  assert.equal(await text(page, "code"), code);
+  await says(page, "code", code);
 });
 
 test("a device that forgot everything gets a new place and is told so where it can be known", async context => {
@@ -183,20 +185,22 @@ test("a link moves the place to a second browser, and the first says so", async 
   await place(page, 3);
   const code = await text(page, "code");
   await page.click("#move");
+  // The page may have to ask for its token first.
+  await page.waitForFunction(() => document.getElementById("link").value !== "");
   const link = await page.inputValue("#link");
   assert.match(link, /#wr-move=wt1_/);
   const other = await someone();
   const there = await other.newPage();
   await there.goto(link);
-  assert.equal(await text(there, "ask_head"), "Move the place to this device?");
+  await says(there, "ask_head", "Move the place to this device?");
   assert.ok(!there.url().includes("wt1_"), "the secret left the address line");
   await there.click("#yes");
   await place(there, 3);
-  assert.equal(await text(there, "code"), code);
+  await says(there, "code", code);
   await page.click("#no");
   await page.reload();
   await head(page, "You no longer have a place");
-  assert.equal(await text(page, "lead"), "Another device holds your place now.");
+  await says(page, "lead", "Another device holds your place now.");
   assert.deepEqual(other.wrong, []);
   await other.close();
 });
@@ -210,7 +214,7 @@ test("a link of somebody else's takes no place away unless one agrees", async co
   await page.goto(`${site.url}/swap/x#wr-move=${far.token}`);
   await page.click("#no");
   await place(page, 2);
-  assert.equal(await text(page, "code"), code);
+  await says(page, "code", code);
 });
 
 test("leaving asks first, then gives the place up; lining up again gets a new one", async context => {
@@ -218,13 +222,13 @@ test("leaving asks first, then gives the place up; lining up again gets a new on
   const page = await opened(context, "/leaves/");
   await place(page, 1);
   await page.click("#leave");
-  assert.equal(await text(page, "ask_head"), "Give up your place?");
+  await says(page, "ask_head", "Give up your place?");
   await page.keyboard.press("Escape");
   await place(page, 1);
   await page.click("#leave");
   await page.click("#yes");
   await head(page, "You no longer have a place");
-  assert.equal(await text(page, "lead"), "You left the line.");
+  await says(page, "lead", "You left the line.");
   await page.reload();
   await head(page, "You no longer have a place");
   await page.click("#again");
@@ -255,7 +259,7 @@ test("a pause shows its reason as text, and the line goes on after it", async co
   const reason = "Payments are down. <img src=x onerror=\"window.pwned=1\"><script>window.pwned=1</script>";
   await site.operate("POST", "pause/pause", { reason });
   await head(page, "The line is paused");
-  assert.equal(await text(page, "notice"), `Message from the organiser\n${reason}`);
+  await says(page, "notice", `Message from the organiser\n${reason}`);
   assert.equal(await page.evaluate(() => window.pwned), undefined);
   await site.operate("POST", "pause/resume");
   await head(page, "You are in line");
@@ -308,7 +312,7 @@ test("maintenance keeps every place and says what is done", async context => {
   await place(page, 2);
   await site.operate("POST", "works/maintenance", { reason: "New seats are put in." });
   await head(page, "Back soon");
-  assert.equal(await text(page, "number"), "2");
+  await says(page, "number", "2");
   assert.match(await text(page, "notice"), /New seats are put in\.$/);
   await site.operate("POST", "works/resume");
   await head(page, "You are in line");
@@ -321,7 +325,7 @@ test("a place that an operator ended says so", async context => {
   const { ticket } = await asked(context, "ends");
   await site.operate("POST", `ends/tickets/${ticket}/revoke`);
   await head(page, "You no longer have a place");
-  assert.equal(await text(page, "lead"), "The organiser ended your place.");
+  await says(page, "lead", "The organiser ended your place.");
 });
 
 test("a page that nobody looks at rings, and goes in when somebody looks", async context => {
@@ -360,7 +364,7 @@ test("a turn that nobody takes says why it is gone", async context => {
   await soon("the turn is over", async () => (await asked(context, "late")).status, "expired");
   await page.reload();
   await head(page, "You no longer have a place");
-  assert.equal(await text(page, "lead"), "Your turn came, but nobody came in before the time ran out.");
+  await says(page, "lead", "Your turn came, but nobody came in before the time ran out.");
 });
 
 test("a crowd of fifteen hundred: the position comes off the board and never rises", async context => {
@@ -386,7 +390,7 @@ test("texts of operators and shops run nowhere, whatever they say", async contex
   await context.addInitScript(() => addEventListener("securitypolicyviolation", event => (window.refused ||= []).push(event.violatedDirective)));
   const page = await opened(context, "/nasty/");
   await place(page, 1);
-  assert.equal(await text(page, "head"), nasty.replace(/[{}]/g, ""));
+  await says(page, "head", nasty.replace(/[{}]/g, ""));
   assert.equal(await page.evaluate(() => [window.pwned, window.refused].join()), ",");
   assert.equal(await page.title(), `1 · ${nasty}`);
 });
