@@ -46,12 +46,13 @@ export function tell(promise) {
     await goTo(page, "#/audit");
     const first = page.locator(".audit li").first();
     await first.getByText("watched").waitFor();
-    assert.match((await first.innerText()).replaceAll(/\s+/g, " "), /owner changed the settings of watched.*rate: 5\/s → ?to ?9\/s/);
+    const told = /owner changed the settings of watched.*rate: 5\/s → ?to ?9\/s/;
+    await eventually(() => first.innerText(), (text) => told.test(text.replaceAll(/\s+/g, " ")), "who changed what");
     await server.operate("POST", "/rooms/watched/pause", { reason: "Lunch." });
     await page.locator(".audit li").first().getByText("Lunch.").waitFor();
     await goTo(page, "#/rooms/watched/audit");
     await page.locator(".audit li", { hasText: "Lunch." }).waitFor();
-    assert.equal(await page.locator(".audit li").count(), 3, "only of this room");
+    await eventually(() => page.locator(".audit li").count(), (count) => count === 3, "only of this room");
   });
 
   promise("the log and the report of a room are read, and the report is taken along", {}, async ({ page, server }) => {
@@ -62,7 +63,7 @@ export function tell(promise) {
     await goTo(page, "#/rooms/told-of/report");
     const joined = page.locator(".figure", { hasText: "joined" }).locator("dd");
     await joined.waitFor();
-    assert.equal(await joined.innerText(), "5");
+    await eventually(() => joined.innerText(), (text) => text === "5", "all who joined");
     const [taken] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download as CSV" }).click()]);
     assert.equal(taken.suggestedFilename(), "told-of.csv");
   });

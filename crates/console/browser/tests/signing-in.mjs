@@ -11,7 +11,7 @@ export function tell(promise) {
     await page.getByLabel("API key").fill(KEY);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Rooms" }).waitFor();
-    assert.match(await page.locator(".who").innerText(), /owner/);
+    await eventually(() => page.locator(".who").innerText(), (text) => /owner/.test(text), "who I am");
   });
 
   promise("a reload keeps the session, signing out forgets the key", {}, async ({ page }) => {

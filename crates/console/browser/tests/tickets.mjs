@@ -1,6 +1,7 @@
 // Somebody calls.
 import assert from "node:assert/strict";
 import { goTo } from "../site.mjs";
+import { eventually } from "./eventually.mjs";
 
 const look = async (page, text) => {
   await page.getByLabel("Find a ticket").fill(text);
@@ -18,11 +19,12 @@ export function tell(promise) {
       await look(page, text);
       const card = page.getByRole("article", { name: `Ticket ${one.support_code}` });
       await card.waitFor();
-      assert.match(await card.innerText(), /waiting[\s\S]*Position\s+5[\s\S]*main/);
+      // The name of the lane comes with the room, which is asked for apart.
+      await eventually(() => card.innerText(), (text) => /waiting[\s\S]*Position\s+5[\s\S]*main/.test(text), "the whole card");
     }
     await look(page, "nobody@example.org");
     await page.getByText("No ticket with the user “nobody@example.org”.").waitFor();
-    assert.equal(await page.getByRole("article").count(), 0);
+    await eventually(() => page.getByRole("article").count(), (count) => count === 0, "no ticket is shown");
     await look(page, "8B0C-3DAA");
     await page.locator(".field.wrong", { hasText: "Find a ticket" }).waitFor();
   });
@@ -42,6 +44,6 @@ export function tell(promise) {
     await page.getByRole("button", { name: "Revoke the ticket" }).click();
     await page.getByRole("article").getByText("revoked").first().waitFor();
     assert.equal((await server.operate("GET", `/rooms/helped/tickets/${one.ticket}`)).status, "revoked");
-    assert.equal(await page.getByRole("button", { name: "Revoke…" }).count(), 0);
+    await eventually(() => page.getByRole("button", { name: "Revoke…" }).count(), (count) => count === 0, "nothing is left to revoke");
   });
 }
