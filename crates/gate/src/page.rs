@@ -1,13 +1,77 @@
 //! What a browser is shown: the documents of `crates/pages`, told what the gate knows of the room.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::HeaderValue;
+use waitroom_api::{Code, Problem};
 use waitroom_core::Settings;
 use waitroom_pages::{Draw, Notice, Schedule, Waiting, notice};
 
 use crate::BASE;
 use crate::room::GateRoom;
-use waitroom_api::{Code, Problem};
 
-pub use waitroom_pages::Page;
+/// A finished document; a copy of it is two pointers.
+#[derive(Clone, Debug)]
+pub struct Page {
+    pub html: Bytes,
+    pub language: &'static str,
+    pub policy: HeaderValue,
+}
+
+impl From<waitroom_pages::Page> for Page {
+    fn from(page: waitroom_pages::Page) -> Page {
+        let policy = HeaderValue::try_from(page.content_security_policy);
+        let policy = policy.expect("a policy is plain ASCII");
+        Page { html: page.html.into(), language: page.language, policy }
+    }
+}
+
+/// Pages for strangers, kept for the second for which a cache in front of us may keep them too:
+/// a crowd asks for the same address in the same language, and writing the page anew for each
+/// would cost more than to let them in.
+#[derive(Debug, Default)]
+pub struct Kept(Mutex<Second>);
+
+#[derive(Debug, Default)]
+struct Second {
+    second: u64,
+    pages: HashMap<Box<str>, Page>,
+}
+
+/// Different pages kept at a time, some forty kilobytes each. Beyond it they are written anew: who
+/// asks for ever new addresses must not fill the memory.
+const KEPT_MAX: usize = 64;
+
+impl Kept {
+    /// The page of this key in this second, written now if nobody had it written.
+    fn page(&self, second: u64, key: String, write: impl FnOnce() -> Page) -> Page {
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let mut kept = kept();
+            if kept.second != second {
+                kept.second = second;
+                kept.pages.clear();
+            } else if let Some(page) = kept.pages.get(&*key) {
+                return page.clone();
+            }
+        }
+        // Not under the lock: others need not wait for this one.
+        let page = write();
+        let mut kept = kept();
+        if kept.second == second && kept.pages.len() < KEPT_MAX {
+            kept.pages.insert(key.into(), page.clone());
+        }
+        page
+    }
+}
+
+/// The page for a stranger.
+pub fn for_stranger(room: &GateRoom, shown: &Shown<'_>) -> Page {
+    let key = [shown.accept_language.unwrap_or_default(), "\n", shown.back_to].concat();
+    room.pages.page(shown.now_ms / 1_000, key, || waiting(room, shown))
+}
 
 /// What differs from one visitor to the next.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +90,7 @@ pub fn waiting(room: &GateRoom, shown: &Shown<'_>) -> Page {
     let settings = room.desk.settings();
     let settings = settings.as_deref();
     let title = settings.map(|it| it.title.as_str()).filter(|title| !title.is_empty());
-    waitroom_pages::waiting(&Waiting {
+    let page = waitroom_pages::waiting(&Waiting {
         room: room.name(),
         title: title.unwrap_or(room.name()),
         base: BASE,
@@ -39,7 +103,8 @@ pub fn waiting(room: &GateRoom, shown: &Shown<'_>) -> Page {
         privacy_url: None,
         theme: None,
         template: None,
-    })
+    });
+    page.into()
 }
 
 fn schedule(settings: Option<&Settings>, now_ms: u64) -> Schedule {
@@ -76,5 +141,44 @@ pub fn trouble(problem: &Problem, accept_language: Option<&str>) -> Page {
         Code::Maintenance => Notice::Maintenance(detail),
         _ => Notice::Error(detail),
     };
-    notice(&shown, said)
+    notice(&shown, said).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_crowd_that_asks_for_the_same_in_one_second_gets_one_page() {
+        let (kept, written) = (Kept::default(), Cell::new(0));
+        let ask = |second: u64, key: &str| {
+            kept.page(second, key.to_owned(), || {
+                written.set(written.get() + 1);
+                let html = Bytes::from(format!("{second} {key}"));
+                Page { html, language: "en", policy: HeaderValue::from_static("x") }
+            })
+        };
+        for _ in 0..1_000 {
+            assert_eq!(ask(7, "de\n/a").html, "7 de\n/a");
+            assert_eq!(ask(7, "en\n/a").html, "7 en\n/a");
+        }
+        assert_eq!(written.get(), 2);
+        assert_eq!(ask(8, "de\n/a").html, "8 de\n/a", "what the room says may be another now");
+        assert_eq!(written.get(), 3);
+    }
+
+    #[test]
+    fn who_asks_for_ever_new_addresses_does_not_fill_the_memory() {
+        let kept = Kept::default();
+        let page = || Page {
+            html: Bytes::from_static(b"x"),
+            language: "en",
+            policy: HeaderValue::from_static("x"),
+        };
+        for at in 0..10 * KEPT_MAX {
+            kept.page(7, format!("en\n/{at}"), page);
+        }
+        assert_eq!(kept.0.lock().expect("nobody panicked").pages.len(), KEPT_MAX);
+    }
 }

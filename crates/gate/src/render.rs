@@ -53,7 +53,7 @@ pub fn wait(
                 refresh_s: ON_TO_PERSONAL_S,
                 now_ms: facts.now_s * 1_000,
             };
-            of_page(at.site.waiting_status, page::waiting(room, &shown))
+            of_page(at.site.waiting_status, page::for_stranger(room, &shown))
         }
         (Wants::Json, _) => waiting_document(at, room, &back_to),
         (Wants::Nothing, _) => nothing(at.site.waiting_status),
@@ -146,8 +146,7 @@ pub fn of_page(status: StatusCode, page: Page) -> Response<Body> {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(page.language));
-    let policy = HeaderValue::from_str(&page.content_security_policy);
-    headers.insert(header::CONTENT_SECURITY_POLICY, policy.expect("a policy is plain ASCII"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, page.policy);
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert("x-robots-tag", HeaderValue::from_static("noindex"));

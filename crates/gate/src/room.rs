@@ -8,6 +8,7 @@ use waitroom_api::RoomDesk;
 use waitroom_core::id::TicketId;
 use waitroom_core::{Board, Hold};
 
+use crate::page::Kept;
 use crate::reach::Reach;
 use crate::session::Activity;
 use crate::verdict::Stand;
@@ -27,11 +28,18 @@ pub struct GateRoom {
     view: View,
     pub reach: Reach,
     pub activity: Activity,
+    pub pages: Kept,
 }
 
 impl GateRoom {
     pub fn new(desk: Arc<RoomDesk>, view: View) -> GateRoom {
-        GateRoom { desk, view, reach: Reach::default(), activity: Activity::default() }
+        GateRoom {
+            desk,
+            view,
+            reach: Reach::default(),
+            activity: Activity::default(),
+            pages: Kept::default(),
+        }
     }
 
     pub fn name(&self) -> &str {
