@@ -132,6 +132,9 @@ struct World<S> {
     difference: Option<String>,
     /// Who was last heard of when, by the naive record.
     heard: BTreeMap<Ticket, Timestamp>,
+    /// When the last epoch began: nobody has been silent for longer.
+    fresh_since: Timestamp,
+    newest_epoch: Option<u32>,
 }
 
 impl<S: Store + Clone> World<S> {
@@ -174,6 +177,8 @@ impl<S: Store + Clone> World<S> {
             totals: Totals::default(),
             difference: None,
             heard: BTreeMap::new(),
+            fresh_since: Timestamp::default(),
+            newest_epoch: None,
             rng,
         }
     }
@@ -230,7 +235,10 @@ impl<S: Store + Clone> World<S> {
             if self.rng.chance(0.9) {
                 let tenure = self.instances[i].tenure.as_ref().expect("an owner has a tenure");
                 tenure.writer.liveness().beat(ticket, now);
-                self.heard.insert(ticket, now);
+                // What only a former owner hears, nobody hears.
+                if self.epoch(i) == self.newest_epoch {
+                    self.heard.insert(ticket, now);
+                }
             }
         }
     }

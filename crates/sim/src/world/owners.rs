@@ -10,6 +10,11 @@ impl<S: Store + Clone> World<S> {
             .max_by_key(|i| self.instances[*i].tenure.as_ref().map(|it| it.lease.epoch))
     }
 
+    /// The epoch in which an instance believes to own the room.
+    pub(super) fn epoch(&self, i: usize) -> Option<u32> {
+        self.instances[i].tenure.as_ref().map(|it| it.lease.epoch)
+    }
+
     pub(super) fn lead(&mut self) {
         for i in 0..self.instances.len() {
             if !self.instances[i].reaches_store(self.now) {
@@ -87,10 +92,11 @@ impl<S: Store + Clone> World<S> {
             let by = waitroom_core::Actor::new("operator");
             self.apply(i, Command::Configure { settings, by });
         }
-        // Everyone has fresh grace.
-        let at = self.room_time(i);
-        let held: Vec<Ticket> = self.visitors.held().collect();
-        self.heard.extend(held.into_iter().map(|ticket| (ticket, at)));
+        // Everyone has fresh grace, also who was heard of before: the new owner's clock may be
+        // behind the last one's, so that a time of then would lie ahead.
+        self.heard.clear();
+        self.fresh_since = self.room_time(i);
+        self.newest_epoch = self.epoch(i);
     }
 
     /// However the room was rebuilt, it is the one that the log tells of.
@@ -180,9 +186,14 @@ impl<S: Store + Clone> World<S> {
             silent.extend(liveness.silent(state, lane, now, settings.heartbeat_timeout, 100));
         }
         // One of them is heard of between the proposal and the decision.
+        // A former owner that has not noticed yet hears no beats that count, and goes on while the
+        // new one is paused; its append will be fenced.
+        let leads = self.epoch(i) == self.newest_epoch;
         if let Some(lucky) = silent.first() {
             tenure.writer.liveness().beat(*lucky, now);
-            self.heard.insert(*lucky, now);
+            if leads {
+                self.heard.insert(*lucky, now);
+            }
         }
         let before = tenure.writer.round_events().len();
         let tenure = self.instances[i].tenure.as_mut().expect("only owners sweep");
@@ -191,10 +202,8 @@ impl<S: Store + Clone> World<S> {
             .iter()
             .filter_map(|it| it.what.ticket())
             .collect();
-        // A former owner that has not noticed yet hears no beats; its append will be fenced.
-        let leads = self.owner() == Some(i);
         for ticket in lapsed.iter().filter(|_| leads) {
-            let heard = self.heard.get(ticket).copied().unwrap_or_default();
+            let heard = self.heard.get(ticket).copied().unwrap_or(self.fresh_since);
             assert!(
                 now.since(heard) > settings.heartbeat_timeout,
                 "seed {}: {ticket} lapsed although it was heard of at {heard:?}, now {now:?}",
