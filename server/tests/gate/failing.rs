@@ -103,15 +103,17 @@ fn one_request_more_than_allowed_is_told_to_come_back() {
     let origin = Origin::start();
     let house = House::protect_with(&origin.url(), "[gate]\nin_flight_max = 1\n", &[]);
     let pass = house.visitor();
-    let (url, header) = (format!("{}/slow", house.url), pass.clone());
-    let slow = std::thread::spawn(move || crate::instance::curl(&[&url, "-H", &header]));
-    let got = soon("the origin is busy", || {
-        let got = house.get("/seen", &[&["-H", pass.as_str()][..], &JSON].concat());
-        (got.status == 503).then_some(got)
-    });
-    assert_eq!(got.json()["code"], "origin_busy");
-    assert_eq!(slow.join().expect("curl ends").status, 200);
-    assert_eq!(house.get("/seen", &["-H", &pass]).status, 200, "room again");
+    let (url, header) = (format!("{}/held", house.url), pass.clone());
+    let held = origin.hold();
+    let before = origin.asked();
+    let first = std::thread::spawn(move || crate::instance::curl(&[&url, "-H", &header]));
+    // Whoever asked earlier would take the only place from the first.
+    soon("the first is with the origin", || (origin.asked() > before).then_some(()));
+    let got = house.get("/seen", &[&["-H", pass.as_str()][..], &JSON].concat());
+    assert_eq!((got.status, &got.json()["code"]), (503, &"origin_busy".into()));
+    drop(held);
+    assert_eq!(first.join().expect("curl ends").status, 200);
+    soon("room again", || (house.get("/seen", &["-H", &pass]).status == 200).then_some(()));
 }
 
 #[test]

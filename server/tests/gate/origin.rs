@@ -3,14 +3,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Origin {
     pub address: SocketAddr,
     pub requests: Arc<AtomicUsize>,
+    held: Arc<Mutex<()>>,
 }
 
 /// How long `/slow` takes: longer than the gate waits in these tests.
@@ -23,13 +24,13 @@ impl Origin {
     pub fn start() -> Origin {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("bound");
-        let origin = Origin { address, requests: Arc::default() };
-        let requests = origin.requests.clone();
+        let origin = Origin { address, requests: Arc::default(), held: Arc::default() };
+        let (requests, held) = (origin.requests.clone(), origin.held.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let requests = requests.clone();
+                let (requests, held) = (requests.clone(), held.clone());
                 std::thread::spawn(move || {
-                    let _ = serve(stream, &requests);
+                    let _ = serve(stream, &requests, &held);
                 });
             }
         });
@@ -43,9 +44,14 @@ impl Origin {
     pub fn asked(&self) -> usize {
         self.requests.load(SeqCst)
     }
+
+    /// Whoever asks for `/held` waits until this is dropped.
+    pub fn hold(&self) -> MutexGuard<'_, ()> {
+        self.held.lock().expect("nobody panics with it")
+    }
 }
 
-fn serve(stream: TcpStream, requests: &AtomicUsize) -> std::io::Result<()> {
+fn serve(stream: TcpStream, requests: &AtomicUsize, held: &Mutex<()>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut out = stream;
     let mut served_here = 0;
@@ -84,6 +90,10 @@ fn serve(stream: TcpStream, requests: &AtomicUsize) -> std::io::Result<()> {
             }
             "/slow" => {
                 std::thread::sleep(SLOW);
+                ""
+            }
+            "/held" => {
+                drop(held.lock());
                 ""
             }
             "/lag" => {
