@@ -18,7 +18,7 @@ use super::cpu::{self, Cores, ROUNDS};
 use super::data::DataFolder;
 use super::http::case::{ms, per_cpu};
 use super::load::requests::Asker;
-use super::load::round::Best;
+use super::load::round::Typical;
 use super::load::{Drive, Requests, Round};
 use super::report::{Better, Expected, Figure, Measure};
 use super::serving::Waitroom;
@@ -77,7 +77,7 @@ fn measure(scale: Scale, cores: Cores) -> Outcome<Vec<Figure>> {
         plain.push(drive.run(nginx.address, &mut passed, &[nginx.id()])?);
         wait.push(drive.run(gate, &mut waiting, &[ours.id()])?);
     }
-    let [pass, plain, wait] = [pass, plain, wait].map(|rounds| Best::of(&rounds));
+    let [pass, plain, wait] = [pass, plain, wait].map(|rounds| Typical::of(&rounds));
     Ok(vec![
         Figure::beside(
             per_cpu("pass_vs_nginx", pass.per_cpu_second),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::bench::cpu::Cores;
 use crate::bench::load::requests::Asker;
-use crate::bench::load::round::Best;
+use crate::bench::load::round::Typical;
 use crate::bench::load::{Drive, Round};
 use crate::bench::redis::server::{AppendOnly, Server as Redis};
 use crate::bench::report::{Better, Expected, Figure, Measure};
@@ -47,9 +47,9 @@ const WARM: Duration = Duration::from_millis(100);
 pub struct Case {
     name: String,
     body: String,
-    ours: Best,
-    hyper: Best,
-    nginx: Best,
+    ours: Typical,
+    hyper: Typical,
+    nginx: Typical,
 }
 
 /// A server under load, and the processes whose CPU time is its own.
@@ -81,7 +81,7 @@ impl Bench<'_> {
         ];
         self.take_turns(connections, &mut targets)?;
         say_shares(&["ours", "hyper", "nginx"], &targets);
-        let [ours, hyper, nginx] = targets.map(|target| Best::of(&target.rounds));
+        let [ours, hyper, nginx] = targets.map(|target| Typical::of(&target.rounds));
         Ok(Case { name: name.into(), body, ours, hyper, nginx })
     }
 
@@ -91,7 +91,7 @@ impl Bench<'_> {
         body: &str,
         connections: usize,
         asker: &A,
-    ) -> Outcome<[Best; 2]> {
+    ) -> Outcome<[Typical; 2]> {
         let redis = Redis::start(AppendOnly::EverySecond, self.cores.server)?;
         let file = self.folder.join("join-redis.json");
         fs::write(&file, body).or_fail(|| format!("write {}", file.display()))?;
@@ -107,7 +107,7 @@ impl Bench<'_> {
         ];
         self.take_turns(connections, &mut targets)?;
         say_shares(&["ours", "hyper and redis"], &targets);
-        Ok(targets.map(|target| Best::of(&target.rounds)))
+        Ok(targets.map(|target| Typical::of(&target.rounds)))
     }
 
     fn take_turns<A: Asker>(&self, connections: usize, targets: &mut [Target<A>]) -> Outcome {

@@ -7,7 +7,7 @@ use super::case::{Bench, ms, per_cpu};
 use crate::bench::load::Round;
 use crate::bench::load::calls::{Calls, Connections};
 use crate::bench::load::h2::{self, CallHeaders};
-use crate::bench::load::round::Best;
+use crate::bench::load::round::Typical;
 use crate::bench::report::{Better, Expected, Figure, Measure};
 use crate::bench::serving::crowd::Crowd;
 use crate::bench::serving::peer::Peer;
@@ -41,7 +41,7 @@ pub fn measure(bench: &Bench<'_>, crowd: &Crowd) -> Outcome<Vec<Figure>> {
             rounds.push(round(bench, *address, *pid, calls)?);
         }
     }
-    let (ours, theirs) = (Best::of(&ours.3), Best::of(&theirs.3));
+    let (ours, theirs) = (Typical::of(&ours.3), Typical::of(&theirs.3));
     Ok(vec![
         Figure::beside(
             per_cpu("grpc_status_vs_tonic", ours.per_cpu_second),

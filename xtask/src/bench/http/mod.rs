@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use self::case::{Bench, Rounds};
 use super::Scale;
-use super::cpu::{self, Cores, ROUNDS};
+use super::cpu::{self, Cores};
 use super::data::DataFolder;
 use super::load::Requests;
 use super::load::requests::{Joins, Keys};
@@ -56,11 +56,9 @@ pub fn run(scale: Scale, only: &Only) -> Outcome<Vec<Figure>> {
 
 fn measure(scale: Scale, only: &Only, cores: Cores) -> Outcome<Vec<Figure>> {
     let rounds = match scale {
-        Scale::Full => Rounds {
-            count: ROUNDS,
-            work: Duration::from_millis(1_000),
-            wall_max: Duration::from_secs(10),
-        },
+        Scale::Full => {
+            Rounds { count: 20, work: Duration::from_millis(250), wall_max: Duration::from_secs(3) }
+        }
         Scale::Quick => Rounds {
             count: 3,
             work: Duration::from_millis(250),

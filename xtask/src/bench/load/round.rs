@@ -1,4 +1,4 @@
-//! What one stretch of load found out, and the best of several.
+//! What one stretch of load found out, and the middle of several.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ pub struct Round {
     pub p99: Duration,
 }
 
-/// The best of several rounds, by each measure: the round that the neighbours disturbed least.
+/// The middle of several rounds, by each measure. Not the best: whoever is lucky once would win.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Best {
+pub struct Typical {
     pub per_second: f64,
     /// Per CPU second of all processes that served.
     pub per_cpu_second: f64,
@@ -39,9 +39,9 @@ impl Round {
         Self { requests: sorted.len() as u64, wall, cpu, p50: at(50), p99: at(99) }
     }
 
-    fn best(&self) -> Best {
+    fn typical(&self) -> Typical {
         let (requests, all) = (self.requests as f64, self.cpu.iter().sum::<Duration>());
-        Best {
+        Typical {
             per_second: requests / self.wall.as_secs_f64(),
             per_cpu_second: requests / all.as_secs_f64(),
             per_cpu_second_of_first: requests / self.cpu[0].as_secs_f64(),
@@ -51,15 +51,25 @@ impl Round {
     }
 }
 
-impl Best {
+impl Typical {
     pub fn of(rounds: &[Round]) -> Self {
-        let better = |one: Self, other: Self| Self {
-            per_second: one.per_second.max(other.per_second),
-            per_cpu_second: one.per_cpu_second.max(other.per_cpu_second),
-            per_cpu_second_of_first: one.per_cpu_second_of_first.max(other.per_cpu_second_of_first),
-            p50: one.p50.min(other.p50),
-            p99: one.p99.min(other.p99),
+        let all: Vec<Self> = rounds.iter().map(Round::typical).collect();
+        let rate = |of: fn(&Self) -> f64| {
+            let mut rates: Vec<f64> = all.iter().map(of).collect();
+            rates.sort_unstable_by(f64::total_cmp);
+            rates[rates.len() / 2]
         };
-        rounds.iter().map(Round::best).reduce(better).expect("there is at least one round")
+        let time = |of: fn(&Self) -> Duration| {
+            let mut times: Vec<Duration> = all.iter().map(of).collect();
+            times.sort_unstable();
+            times[times.len() / 2]
+        };
+        Self {
+            per_second: rate(|it| it.per_second),
+            per_cpu_second: rate(|it| it.per_cpu_second),
+            per_cpu_second_of_first: rate(|it| it.per_cpu_second_of_first),
+            p50: time(|it| it.p50),
+            p99: time(|it| it.p99),
+        }
     }
 }
