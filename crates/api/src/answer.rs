@@ -1,9 +1,10 @@
 //! What a visitor is told: one shape for join, status, heartbeat, claim, leave and live frames.
 
-use serde::Serialize;
+use bytes::Bytes;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 use waitroom_core::estimate::{Interval, Unknown};
-use waitroom_core::id::TicketId;
+use waitroom_core::id::{SupportCode, TicketId};
 use waitroom_core::{Ending, Hold, Phase, Presented, State, Status, Timestamp, View, when};
 
 use crate::desk::RoomDesk;
@@ -18,7 +19,7 @@ pub struct VisitorAnswer<'a> {
     pub ticket: TicketId,
     /// The ticket token: proves that the caller holds the place. Keep it secret.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub token: Option<String>,
+    pub token: Option<&'a str>,
     pub room: &'a str,
     /// The newest event that this answer knows of. Send the largest you have seen.
     pub version: u64,
@@ -48,21 +49,26 @@ pub struct VisitorAnswer<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stale: bool,
     /// Short, to read out on the phone.
-    pub support_code: String,
+    #[schema(value_type = String)]
+    pub support_code: SupportCode,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub joined_at: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub joined_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub admitted_at: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub admitted_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_because: Option<&'static str>,
     /// When admitted: claim the place by then.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim_by: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub claim_by: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<String>,
     /// The end of the session, unless activity renews it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub expires_at: Option<Moment>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_url: Option<&'a str>,
     /// The target with the pass in it, for one redirect.
@@ -151,31 +157,44 @@ impl<'a> VisitorAnswer<'a> {
             message: state.message(),
             draw_pending: waits && state.draw_pending(),
             stale: sight.stale,
-            support_code: sight.id.support_code().to_string(),
-            joined_at: view.joined_at.and_then(told),
-            admitted_at: view.admitted_at.and_then(told),
+            support_code: sight.id.support_code(),
+            joined_at: view.joined_at.and_then(Moment::of),
+            admitted_at: view.admitted_at.and_then(Moment::of),
             ended_because: ended_because(view),
-            claim_by: view.claim_by.and_then(told),
+            claim_by: view.claim_by.and_then(Moment::of),
             pass: None,
-            expires_at: view.session.and_then(|session| told(session.expires_at)),
+            expires_at: view.session.and_then(|session| Moment::of(session.expires_at)),
             target_url: None,
             enter_url: None,
         }
     }
 
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Bytes {
         crate::written::answer(self)
     }
 }
 
-/// A moment as it is told. During maintenance deadlines stand still at the end of time, which is
-/// no moment to tell anybody.
-pub fn told(at: Timestamp) -> Option<String> {
-    (at.0 < NEVER_MS).then(|| when::utc(at.0))
+/// A moment as it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// During maintenance deadlines stand still at the end of time, which is no moment to tell
+    /// anybody.
+    pub fn of(at: Timestamp) -> Option<Moment> {
+        (at.0 < when::YEAR_10_000_MS).then_some(Moment(at.0))
+    }
+
+    pub fn text(self) -> [u8; 24] {
+        when::utc_text(self.0)
+    }
 }
 
-/// The year 10,000.
-const NEVER_MS: u64 = 253_402_300_800_000;
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&when::utc(self.0))
+    }
+}
 
 fn before_the_draw(state: &State) -> &'static str {
     match state.phase() {

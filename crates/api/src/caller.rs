@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderName, Method, header};
 use waitroom_core::Presented;
 use waitroom_core::id::TicketId;
 
@@ -71,16 +71,19 @@ pub enum Carried<'a> {
 
 /// The header that a page's own script sends with a cookie. Its value does not matter: another
 /// site cannot send it without being allowed to by CORS.
-pub const SCRIPT_HEADER: &str = "waitroom-request";
+pub const SCRIPT_HEADER: HeaderName = HeaderName::from_static("waitroom-request");
+
+pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+const ADMIN_KEY_HEADER: HeaderName = HeaderName::from_static("x-admin-key");
 
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, rest) = value.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case("bearer ").then(|| rest.trim())
+    scheme.eq_ignore_ascii_case("bearer ").then(|| rest.trim_ascii())
 }
 
 fn api_key_text(headers: &HeaderMap) -> Option<&str> {
-    let named = ["x-api-key", "x-admin-key"].iter().find_map(|name| headers.get(*name));
+    let named = headers.get(API_KEY_HEADER).or_else(|| headers.get(ADMIN_KEY_HEADER));
     if let Some(value) = named {
         return value.to_str().ok();
     }

@@ -126,7 +126,7 @@ const TIME_BITS: u32 = 64 - TAG_BITS;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 
 pub struct Meter {
-    hash: RandomState,
+    keys: [u64; 2],
     sets: Box<[[AtomicU64; SET]]>,
 }
 
@@ -141,7 +141,19 @@ impl Meter {
     pub fn new(callers: usize) -> Meter {
         let sets = callers.div_ceil(SET).next_power_of_two();
         let empty = || std::array::from_fn(|_| AtomicU64::new(0));
-        Meter { hash: RandomState::new(), sets: (0..sets).map(|_| empty()).collect() }
+        let chance = RandomState::new();
+        let keys = [chance.hash_one(0), chance.hash_one(1)];
+        Meter { keys, sets: (0..sets).map(|_| empty()).collect() }
+    }
+
+    /// One multiplication under keys of chance. Whoever cannot see the keys cannot find two
+    /// callers that meet, and tickets' names are random to begin with.
+    fn hash(&self, route: Route, who: u128) -> u64 {
+        let [one, other] = self.keys;
+        let (high, low) = ((who >> 64) as u64, who as u64 ^ (route as u64).rotate_right(8));
+        let product = u128::from(low ^ one) * u128::from(high ^ other);
+        let folded = (product >> 64) as u64 ^ product as u64;
+        folded.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 
     /// Counts one request of `who` on `route` at `now_ms`, or refuses it uncounted.
@@ -152,7 +164,7 @@ impl Meter {
         limit: Limit,
         now_ms: u64,
     ) -> Result<Standing, TooMany> {
-        let hash = self.hash.hash_one((route, who));
+        let hash = self.hash(route, who);
         let set = &self.sets[(hash as usize) & (self.sets.len() - 1)];
         // Zero marks an empty row, so no tag is zero.
         let tag = (hash >> (64 - TAG_BITS)).max(1);

@@ -78,13 +78,13 @@ impl Service<Request<Incoming>> for Public {
         let client = client_address(self.peer, &head.headers, &self.trusted);
         let (method, uri) = (head.method.as_str(), &head.uri);
         let watched = Watched::begin(Door::Public, method, uri.path(), uri.query(), &head.headers);
-        let ask = Ask { desk: self.desk.clone(), client, head, body: Some(body) };
+        let ask = Box::new(Ask { desk: self.desk.clone(), client, head, body: Some(body) });
         let answering = watched.during(|| route(ask));
         Timed::of(watched, &self.desk, answering)
     }
 }
 
-fn route(ask: Ask) -> Answering {
+fn route(ask: Box<Ask>) -> Answering {
     const ROOMS: &str = "/v1/rooms/";
     const SESSIONS: &str = "/v1/sessions/";
     let path = ask.head.uri.path();

@@ -4,12 +4,28 @@
 //! that every look ends in, and writing it by hand takes a third of the time. To add a field: a
 //! line in [`answer`]; the pattern there names every field, so the compiler asks.
 
-use crate::answer::{Place, VisitorAnswer, Wait};
+use std::cell::RefCell;
 
-/// Most answers fit, so that the text is not moved while it grows.
-const LEN: usize = 768;
+use bytes::Bytes;
 
-pub fn answer(answer: &VisitorAnswer<'_>) -> Vec<u8> {
+use crate::answer::{Moment, Place, VisitorAnswer, Wait};
+
+/// A text of exactly its length, written first where there is room: in one piece of memory that
+/// each thread keeps.
+pub fn written(write: impl FnOnce(&mut Out)) -> Bytes {
+    thread_local!(static DRAFT: RefCell<Out> = const { RefCell::new(Out(Vec::new())) });
+    DRAFT.with_borrow_mut(|draft| {
+        draft.0.clear();
+        write(draft);
+        Bytes::copy_from_slice(&draft.0)
+    })
+}
+
+pub fn answer(answer: &VisitorAnswer<'_>) -> Bytes {
+    written(|out| put(answer, out))
+}
+
+fn put(answer: &VisitorAnswer<'_>, out: &mut Out) {
     let VisitorAnswer {
         ticket,
         token,
@@ -38,15 +54,12 @@ pub fn answer(answer: &VisitorAnswer<'_>) -> Vec<u8> {
         target_url,
         enter_url,
     } = answer;
-    let mut out = Out(Vec::with_capacity(LEN));
-    out.add("{\"ticket\":\"");
-    out.0.extend_from_slice(&ticket.printed());
-    out.add("\"");
-    out.plain_if(",\"token\":", token.as_deref());
+    out.bytes("{\"ticket\":\"", &ticket.printed());
+    out.plain_if(",\"token\":\"", *token);
     // Names of rooms are of letters, digits and dashes.
-    out.plain(",\"room\":", room);
+    out.plain(",\"room\":\"", room);
     out.number(",\"version\":", *version);
-    out.plain(",\"status\":", status);
+    out.plain(",\"status\":\"", status);
     match place {
         None => out.add(",\"place\":null"),
         Some(Place { lane, order }) => {
@@ -67,9 +80,9 @@ pub fn answer(answer: &VisitorAnswer<'_>) -> Vec<u8> {
             out.add("}");
         }
     }
-    out.plain_if(",\"wait_unknown_because\":", *wait_unknown_because);
+    out.plain_if(",\"wait_unknown_because\":\"", *wait_unknown_because);
     out.number(",\"next_check_ms\":", *next_check_ms);
-    out.plain(",\"room_status\":", room_status);
+    out.plain(",\"room_status\":\"", room_status);
     out.text_if(",\"reason\":", *reason);
     out.text_if(",\"message\":", *message);
     if *draw_pending {
@@ -78,32 +91,37 @@ pub fn answer(answer: &VisitorAnswer<'_>) -> Vec<u8> {
     if *stale {
         out.add(",\"stale\":true");
     }
-    out.plain(",\"support_code\":", support_code);
-    out.plain_if(",\"joined_at\":", joined_at.as_deref());
-    out.plain_if(",\"admitted_at\":", admitted_at.as_deref());
-    out.plain_if(",\"ended_because\":", *ended_because);
-    out.plain_if(",\"claim_by\":", claim_by.as_deref());
-    out.plain_if(",\"pass\":", pass.as_deref());
-    out.plain_if(",\"expires_at\":", expires_at.as_deref());
+    out.bytes(",\"support_code\":\"", &support_code.printed());
+    out.moment_if(",\"joined_at\":\"", *joined_at);
+    out.moment_if(",\"admitted_at\":\"", *admitted_at);
+    out.plain_if(",\"ended_because\":\"", *ended_because);
+    out.moment_if(",\"claim_by\":\"", *claim_by);
+    out.plain_if(",\"pass\":\"", pass.as_deref());
+    out.moment_if(",\"expires_at\":\"", *expires_at);
     out.text_if(",\"target_url\":", *target_url);
     out.text_if(",\"enter_url\":", enter_url.as_deref());
     out.add("}");
-    out.0
 }
 
-/// JSON that is being written. `before` is everything in front of the value, comma and key.
-struct Out(Vec<u8>);
+/// JSON that is being written. `before` is everything in front of the value: comma, key, and the
+/// quotation mark where the value has one.
+#[derive(Debug)]
+pub struct Out(Vec<u8>);
 
 impl Out {
-    fn add(&mut self, text: &str) {
+    /// Inlined, so that a text known to the compiler is copied without a call.
+    #[inline(always)]
+    pub fn add(&mut self, text: &str) {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    fn number(&mut self, before: &str, number: u64) {
+    #[inline(always)]
+    pub fn number(&mut self, before: &str, number: u64) {
         self.add(before);
-        self.0.extend_from_slice(digits(number, &mut [0; 20]));
+        self.add(itoa::Buffer::new().format(number));
     }
 
+    #[inline(always)]
     fn number_or_null(&mut self, before: &str, number: Option<u64>) {
         match number {
             Some(number) => self.number(before, number),
@@ -115,17 +133,30 @@ impl Out {
     }
 
     /// A text of our own making, in which nothing needs an escape.
-    fn plain(&mut self, before: &str, text: &str) {
-        debug_assert!(text.bytes().all(|it| it.is_ascii_graphic() && it != b'"' && it != b'\\'));
+    #[inline(always)]
+    fn bytes(&mut self, before: &str, text: &[u8]) {
+        debug_assert!(text.iter().all(|it| it.is_ascii_graphic() && *it != b'"' && *it != b'\\'));
         self.add(before);
-        self.add("\"");
-        self.add(text);
-        self.add("\"");
+        self.0.extend_from_slice(text);
+        self.0.push(b'"');
     }
 
+    #[inline(always)]
+    fn plain(&mut self, before: &str, text: &str) {
+        self.bytes(before, text.as_bytes());
+    }
+
+    #[inline(always)]
     fn plain_if(&mut self, before: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.plain(before, text);
+        }
+    }
+
+    #[inline(always)]
+    fn moment_if(&mut self, before: &str, moment: Option<Moment>) {
+        if let Some(moment) = moment {
+            self.bytes(before, &moment.text());
         }
     }
 
@@ -138,24 +169,12 @@ impl Out {
     }
 }
 
-/// A number in decimal, without the general formatter.
-pub fn digits(mut number: u64, room: &mut [u8; 20]) -> &[u8] {
-    let mut at = room.len();
-    loop {
-        at -= 1;
-        room[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &room[at..];
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::option::of;
     use proptest::prelude::*;
+    use waitroom_core::Timestamp;
     use waitroom_core::id::TicketId;
 
     fn word() -> impl Strategy<Value = &'static str> {
@@ -173,11 +192,11 @@ mod tests {
             times in any::<[Option<u32>; 4]>(),
         ) -> (TicketId, Owned, VisitorAnswer<'static>) {
             let [joined_at, admitted_at, claim_by, expires_at] =
-                times.map(|it| it.map(|it| waitroom_core::when::utc(u64::from(it) * 1_000)));
-            let owned = Owned { reason, message, target };
+                times.map(|it| it.and_then(|it| Moment::of(Timestamp(u64::from(it) * 1_001))));
+            let owned = Owned { token, reason, message, target };
             let answer = VisitorAnswer {
                 ticket: TicketId::from_bytes(id),
-                token,
+                token: None,
                 room: "spring-sale",
                 version,
                 status,
@@ -193,7 +212,7 @@ mod tests {
                 message: None,
                 draw_pending,
                 stale,
-                support_code: TicketId::from_bytes(id).support_code().to_string(),
+                support_code: TicketId::from_bytes(id).support_code(),
                 joined_at,
                 admitted_at,
                 ended_because: ended,
@@ -210,6 +229,7 @@ mod tests {
     /// What the answer borrows.
     #[derive(Debug)]
     struct Owned {
+        token: Option<String>,
         reason: Option<String>,
         message: Option<String>,
         target: Option<String>,
@@ -219,19 +239,14 @@ mod tests {
         #[test]
         fn it_is_the_text_that_serde_writes((_, owned, answer) in anything()) {
             let answer = VisitorAnswer {
+                token: owned.token.as_deref(),
                 reason: owned.reason.as_deref(),
                 message: owned.message.as_deref(),
                 target_url: owned.target.as_deref(),
                 ..answer
             };
-            let written = String::from_utf8(super::answer(&answer)).expect("UTF-8");
+            let written = String::from_utf8(super::answer(&answer).into()).expect("UTF-8");
             prop_assert_eq!(written, serde_json::to_string(&answer).expect("plain data"));
-        }
-
-        #[test]
-        fn digits_are_the_number(number in any::<u64>()) {
-            let written = String::from_utf8(digits(number, &mut [0; 20]).to_vec());
-            prop_assert_eq!(written.expect("ASCII"), number.to_string());
         }
     }
 }

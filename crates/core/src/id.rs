@@ -253,6 +253,15 @@ impl SupportCode {
         Self(symbols)
     }
 
+    /// The text of the code, in ASCII: two groups of four.
+    pub fn printed(self) -> [u8; SupportCode::LEN + 1] {
+        let mut text = [b'-'; Self::LEN + 1];
+        for (at, &symbol) in self.0.iter().enumerate() {
+            text[at + usize::from(at >= Self::LEN / 2)] = Self::ALPHABET[usize::from(symbol)];
+        }
+        text
+    }
+
     /// Reads what staff typed: either case, with or without hyphens and spaces, and with the
     /// letters that Crockford's alphabet lacks taken for the digits they look like.
     pub fn parse(text: &str) -> Result<Self, CodeError> {
@@ -283,12 +292,13 @@ impl SupportCode {
 
 impl fmt::Display for SupportCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // In one piece: every answer to a visitor holds one.
-        let mut text = [b'-'; Self::LEN + 1];
-        for (at, &symbol) in self.0.iter().enumerate() {
-            text[at + usize::from(at >= Self::LEN / 2)] = Self::ALPHABET[usize::from(symbol)];
-        }
-        f.write_str(str::from_utf8(&text).expect("the alphabet is ASCII"))
+        f.write_str(str::from_utf8(&self.printed()).expect("the alphabet is ASCII"))
+    }
+}
+
+impl Serialize for SupportCode {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

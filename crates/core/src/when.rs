@@ -9,17 +9,30 @@ const DAYS_IN_ERA: u64 = 146_097;
 /// From 1 March of year 0 to 1 January 1970.
 const DAYS_BEFORE_1970: u64 = 719_468;
 
-/// Milliseconds since 1970 in UTC. Written digit by digit: every answer to a visitor holds one or
-/// two of these, and the general formatter costs more than the rest of the answer.
+/// The first moment of the year 10,000, in milliseconds since 1970.
+pub const YEAR_10_000_MS: u64 = 253_402_300_800_000;
+
+/// Milliseconds since 1970 in UTC.
 pub fn utc(ms: u64) -> String {
+    if ms < YEAR_10_000_MS {
+        return String::from_utf8(utc_text(ms).to_vec()).expect("digits and signs are ASCII");
+    }
+    // Nobody waits that long; five digits still read rightly.
+    let (year, month, day) = date(ms / DAY_MS);
+    let (seconds, ms) = (ms % DAY_MS / 1_000, ms % 1_000);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+}
+
+/// The same text in ASCII, of a moment before [`YEAR_10_000_MS`]. Written digit by digit: every
+/// answer to a visitor holds one or two of these, and the general formatter costs more than the
+/// rest of the answer.
+pub fn utc_text(ms: u64) -> [u8; 24] {
+    debug_assert!(ms < YEAR_10_000_MS, "{ms} has no such text");
     let (days, ms) = (ms / DAY_MS, ms % DAY_MS);
     let (year, month, day) = date(days);
     let (seconds, ms) = (ms / 1_000, ms % 1_000);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    if year > 9_999 {
-        // Nobody waits that long; five digits still read rightly.
-        return format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z");
-    }
     let mut text = *b"0000-00-00T00:00:00.000Z";
     for (end, digits, mut number) in [
         (4, 4, year),
@@ -35,7 +48,7 @@ pub fn utc(ms: u64) -> String {
             number /= 10;
         }
     }
-    String::from_utf8(text.to_vec()).expect("digits and signs are ASCII")
+    text
 }
 
 /// Milliseconds since 1970 of a moment in RFC 3339, such as `2026-05-01T12:00:00+02:00`; or what

@@ -15,10 +15,10 @@ use crate::visitor::{Answering, Ask};
 
 /// Answers a preflight, refuses a page that may not ask, and lets one that may read the answer.
 pub fn guard<F>(
-    ask: Ask,
+    ask: Box<Ask>,
     room: Option<&RoomDesk>,
     refuse: fn(Problem) -> Response<Body>,
-    answer: impl FnOnce(Ask) -> F,
+    answer: impl FnOnce(Box<Ask>) -> F,
 ) -> Answering
 where
     F: Future<Output = Response<Body>> + Send + 'static,

@@ -51,7 +51,7 @@ struct Told {
     wait_time_est_seconds: u64,
 }
 
-pub fn route(ask: Ask, verb: Verb) -> Answering {
+pub fn route(ask: Box<Ask>, verb: Verb) -> Answering {
     let room = match ask.desk.room(ROOM) {
         Ok(room) => room,
         Err(problem) => return problem.into(),
@@ -75,8 +75,8 @@ pub fn route(ask: Ask, verb: Verb) -> Answering {
 }
 
 /// A place; the one that the caller has already, if it shows its token.
-async fn enqueue(ask: Ask, room: &Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
-    let Ask { desk, client, head, .. } = ask;
+async fn enqueue(ask: Box<Ask>, room: &Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
+    let Ask { desk, client, head, .. } = *ask;
     desk.meter(Route::Join, desk.manners.limits.network(client))?;
     let shown = head.headers.get(TOKEN_HEADER).and_then(|it| it.to_str().ok());
     // A token that means nothing here is no reason to be turned away.
@@ -93,7 +93,7 @@ struct Shown {
 
 /// Where a ticket stands. The call is also the heartbeat, and there is no other way to a fresh
 /// token, so one that has run out is as good as a young one.
-async fn status(mut ask: Ask, room: &Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
+async fn status(mut ask: Box<Ask>, room: &Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
     let Some(body) = ask.body.take() else { return Err(no_token()) };
     let manners = &ask.desk.manners;
     let body =

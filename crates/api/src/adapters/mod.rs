@@ -58,7 +58,7 @@ pub const OPERATOR_ROUTES: &[(&str, &str, Role)] = &[
 ];
 
 /// Whatever is at an address that our own interface does not know.
-pub fn route(ask: Ask) -> Answering {
+pub fn route(ask: Box<Ask>) -> Answering {
     let (method, path) = (&ask.head.method, ask.head.uri.path());
     let get = *method == Method::GET || *method == Method::HEAD;
     match path {

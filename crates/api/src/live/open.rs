@@ -25,7 +25,7 @@ const WEBSOCKET_GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// `POST …/live-ticket`: opens one channel within 30 seconds, so that the real token is in no
 /// address line.
-pub async fn ticket(ask: Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
+pub async fn ticket(ask: Box<Ask>, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
     let holder = room.token_holder(&ask.desk, &ask.head.method, &ask.head.headers)?;
     let who = u128::from_be_bytes(holder.id.to_bytes());
     ask.desk.meter(Route::Session, who).map_err(|problem| problem.in_room(room.name()))?;
@@ -42,7 +42,7 @@ pub async fn ticket(ask: Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, Pro
 }
 
 /// `GET …/stream`: server-sent events.
-pub fn stream(ask: Ask, room: Arc<RoomDesk>) -> Answering {
+pub fn stream(ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     let presented = match who(&ask, &room) {
         Ok(presented) => presented,
         Err(problem) => return problem.into(),
@@ -59,13 +59,13 @@ pub fn stream(ask: Ask, room: Arc<RoomDesk>) -> Answering {
 }
 
 /// `GET …/live`: WebSocket.
-pub fn websocket(ask: Ask, room: Arc<RoomDesk>) -> Answering {
+pub fn websocket(ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     upgrade(ask, room, who, Voice::Ours).into()
 }
 
 /// Makes a WebSocket of a connection. `who` is asked last: a live ticket is used up by looking.
 pub fn upgrade(
-    mut ask: Ask,
+    mut ask: Box<Ask>,
     room: Arc<RoomDesk>,
     who: impl FnOnce(&Ask, &RoomDesk) -> Result<Presented, Problem>,
     voice: Voice,

@@ -3,6 +3,7 @@
 //! The router of each interface decides; this only names. Whatever it does not know is `other`.
 
 use crate::admin::ROUTES;
+use crate::visitor::parted;
 
 /// A listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +128,7 @@ fn admin(method: &str, path: &str) -> usize {
 /// The name of a public address. Rooms and tickets are left out: they are many.
 fn public<'a>(path: &'a str, query: Option<&str>) -> &'a str {
     if let Some(rest) = path.strip_prefix("/v1/rooms/") {
-        let verb = rest.split_once('/').map_or("", |(_, verb)| verb);
+        let verb = parted(rest).map_or("", |(_, verb)| verb);
         return match verb {
             "status" if query.is_some_and(waits) => "/v1/rooms/{room}/status?wait",
             "status" => "/v1/rooms/{room}/status",

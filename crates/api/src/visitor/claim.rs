@@ -6,13 +6,13 @@ use http::{Response, StatusCode};
 use waitroom_core::{Command, Reply};
 
 use super::{Ask, json};
-use crate::answer::{VisitorAnswer, told};
+use crate::answer::{Moment, VisitorAnswer};
 use crate::body::Body;
 use crate::desk::RoomDesk;
 use crate::limits::Route;
 use crate::problem::{Code, Problem};
 
-pub async fn claim(ask: Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
+pub async fn claim(ask: Box<Ask>, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
     let holder = ask.holder(&room)?;
     let who = u128::from_be_bytes(holder.id.to_bytes());
     ask.desk.meter(Route::Session, who).map_err(|problem| problem.in_room(room.name()))?;
@@ -27,7 +27,7 @@ pub async fn claim(ask: Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, Prob
     let mut answer = VisitorAnswer::of(&room, state, &sight);
     answer.target_url = state.settings().map(|settings| settings.target_url.as_str());
     answer.enter_url = answer.target_url.map(|target| enter_url(target, &pass));
-    answer.expires_at = told(session.expires_at);
+    answer.expires_at = Moment::of(session.expires_at);
     answer.pass = Some(pass);
     Ok(json(StatusCode::OK, answer.to_bytes()))
 }

@@ -12,7 +12,7 @@ use crate::desk::RoomDesk;
 use crate::limits::Route;
 use crate::problem::{Code, Problem};
 
-pub async fn hand_over(ask: Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
+pub async fn hand_over(ask: Box<Ask>, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
     let holder = ask.holder(&room)?;
     let who = u128::from_be_bytes(holder.id.to_bytes());
     ask.desk.meter(Route::Session, who).map_err(|problem| problem.in_room(room.name()))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use waitroom_core::Board;
 
-use super::{Answering, Ask, Cookie, json, with_token};
+use super::{Answering, Ask, Cookie, with_token};
 use crate::answer::VisitorAnswer;
 use crate::body::Body;
 use crate::caller::{TokenHolder, token_text};
@@ -18,14 +18,14 @@ use crate::problem::Problem;
 /// on to newer keys, and renews the cookie that holds it.
 const FRESH_S: u64 = 600;
 
-pub fn heartbeat(ask: Ask, room: Arc<RoomDesk>) -> Answering {
+pub fn heartbeat(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     let holder = match heard(&ask, &room) {
         Ok(holder) => holder,
         Err(problem) => return problem.into(),
     };
     let board = room.handle().board_guard();
     if room.told_more(&board, holder.presented.ticket).is_none() {
-        match answer(&ask, &room, &board, &holder) {
+        match answer(&mut ask, &room, &board, &holder) {
             Err(problem) if room.is_behind(&board, &problem) => {}
             answer => return answer.into(),
         }
@@ -33,7 +33,7 @@ pub fn heartbeat(ask: Ask, room: Arc<RoomDesk>) -> Answering {
     drop(board);
     Answering::later(async move {
         let (board, _) = room.board_since(room.handle().committed()).await;
-        answer(&ask, &room, &board, &holder)
+        answer(&mut ask, &room, &board, &holder)
     })
 }
 
@@ -45,7 +45,7 @@ fn heard(ask: &Ask, room: &RoomDesk) -> Result<TokenHolder, Problem> {
 }
 
 fn answer(
-    ask: &Ask,
+    ask: &mut Ask,
     room: &RoomDesk,
     board: &Board,
     holder: &TokenHolder,
@@ -56,8 +56,9 @@ fn answer(
     let same = sight.id == holder.id && Some(sight.view.holder) == holder.presented.holder;
     let young = desk.now_s().saturating_sub(u64::from(holder.issued_s)) < FRESH_S;
     if same && young && holder.newest {
-        answer.token = token_text(desk, room, &ask.head.headers).map(str::to_owned);
-        return Ok(json(StatusCode::OK, answer.to_bytes()));
+        answer.token = token_text(desk, room, &ask.head.headers);
+        let bytes = answer.to_bytes();
+        return Ok(ask.json(StatusCode::OK, bytes));
     }
     let cookie = if holder.by_cookie { Cookie::Set } else { Cookie::Leave };
     Ok(with_token(desk, room, &sight, answer, StatusCode::OK, cookie))

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode, request::Parts};
+use http::{HeaderMap, HeaderName, Response, StatusCode, request::Parts};
 use hyper::body::{Body as _, Incoming};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -15,7 +15,7 @@ use waitroom_pass::JoinLane;
 use super::{Answering, Ask, Cookie, with_token};
 use crate::answer::{Sight, VisitorAnswer};
 use crate::body::Body;
-use crate::caller::{ApiCaller, Role};
+use crate::caller::{API_KEY_HEADER, ApiCaller, Role, token_text};
 use crate::desk::{Desk, RoomDesk};
 use crate::limits::Route;
 use crate::problem::{Code, Problem};
@@ -50,13 +50,14 @@ pub struct Joiner {
     pub holding: Option<Presented>,
 }
 
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// A key shorter than this cannot hold 128 random bits in base64.
 const KEY_CHARS_MIN: usize = 22;
 const KEY_CHARS_MAX: usize = 255;
 pub const USER_BYTES_MAX: usize = 256;
 
-pub fn join(ask: Ask, room: Arc<RoomDesk>) -> Answering {
-    let Ask { desk, client, head, body } = ask;
+pub fn join(ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
+    let Ask { desk, client, head, body } = *ask;
     let service = match allowed(&desk, &room, client, &head.headers) {
         Ok(service) => service,
         Err(problem) => return problem.into(),
@@ -89,7 +90,7 @@ fn allowed(
 ) -> Result<Option<ApiCaller>, Problem> {
     let service = desk.service(headers).or_else(|problem| {
         // A stale ticket in the header is no API key, and no reason to be turned away.
-        if headers.contains_key("x-api-key") { Err(problem) } else { Ok(None) }
+        if headers.contains_key(API_KEY_HEADER) { Err(problem) } else { Ok(None) }
     })?;
     if service.is_none() {
         desk.meter(Route::Join, desk.manners.limits.network(client))
@@ -107,13 +108,17 @@ fn asked(
     body: &Bytes,
 ) -> Result<(Option<Arc<Settings>>, Joiner), Problem> {
     let said: JoinBody = json(&head.headers, body)?.unwrap_or_default();
-    let holding = match room.token_holder(desk, &head.method, &head.headers) {
-        Ok(holder) => Some(holder.presented),
-        Err(problem) if problem.code == Code::HeaderRequired => return Err(problem),
-        // No ticket, or one that means nothing here: a new place.
-        Err(_) => None,
-    };
-    let idempotency = head.headers.get("idempotency-key").map(|it| it.as_bytes());
+    let mut holding = None;
+    // Most bring no ticket, and a problem that nobody is told need not be written.
+    if token_text(desk, room, &head.headers).is_some() {
+        match room.token_holder(desk, &head.method, &head.headers) {
+            Ok(holder) => holding = Some(holder.presented),
+            Err(problem) if problem.code == Code::HeaderRequired => return Err(problem),
+            // One that means nothing here: a new place.
+            Err(_) => {}
+        }
+    }
+    let idempotency = head.headers.get(IDEMPOTENCY_KEY).map(|it| it.as_bytes());
     let key = idempotency.map(|key| join_key(room, key, body)).transpose()?;
     let settings = room.settings();
     let mut joiner = who_joins(desk, room, settings.as_deref(), service, said)?;

@@ -13,7 +13,7 @@ use crate::desk::RoomDesk;
 use crate::limits::Route;
 use crate::problem::Problem;
 
-pub async fn leave(ask: Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
+pub async fn leave(ask: Box<Ask>, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
     let holder = ask.holder(&room)?;
     let who = u128::from_be_bytes(holder.id.to_bytes());
     ask.desk.meter(Route::Session, who).map_err(|problem| problem.in_room(room.name()))?;

@@ -18,7 +18,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request::Parts};
 use hyper::body::Incoming;
 
 use crate::answer::{Sight, VisitorAnswer};
@@ -30,7 +30,8 @@ use crate::desk::{Desk, Pending, RoomDesk};
 use crate::live;
 use crate::problem::{Code, Problem};
 
-/// One request, and all that its answer needs.
+/// One request, and all that its answer needs. Handed on in a box: it is large, and it passes
+/// through several hands.
 #[derive(Debug)]
 pub struct Ask {
     pub desk: Arc<Desk>,
@@ -75,9 +76,9 @@ impl From<Problem> for Answering {
 }
 
 /// `rest` is what follows `/v1/rooms/`.
-pub fn room_route(ask: Ask, name_at: usize) -> Answering {
+pub fn room_route(ask: Box<Ask>, name_at: usize) -> Answering {
     let path = ask.head.uri.path();
-    let Some((name, verb)) = path[name_at..].split_once('/') else { return not_found() };
+    let Some((name, verb)) = parted(&path[name_at..]) else { return not_found() };
     let room = match ask.desk.room(name) {
         Ok(room) => room,
         Err(problem) => return problem.into(),
@@ -107,6 +108,12 @@ pub fn room_route(ask: Ask, name_at: usize) -> Answering {
             }
         }
     }
+}
+
+/// Before and after the first slash. Names are short, and the general search is made for texts.
+pub(crate) fn parted(path: &str) -> Option<(&str, &str)> {
+    let at = path.bytes().position(|byte| byte == b'/')?;
+    Some((&path[..at], &path[at + 1..]))
 }
 
 /// What can be asked of a room.
@@ -141,7 +148,7 @@ fn verb_of(text: &str) -> Verb {
     }
 }
 
-fn room_verb(method: &Method, verb: Verb, ask: Ask, room: Arc<RoomDesk>) -> Answering {
+fn room_verb(method: &Method, verb: Verb, ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     let posts = !matches!(verb, Verb::Status | Verb::Board | Verb::Live | Verb::Stream);
     let fits = if posts { *method == Method::POST } else { *method == Method::GET };
     if verb == Verb::Unknown {
@@ -166,7 +173,7 @@ fn room_verb(method: &Method, verb: Verb, ask: Ask, room: Arc<RoomDesk>) -> Answ
 }
 
 /// `rest` is what follows `/v1/sessions/`.
-pub fn session_route(ask: Ask, id_at: usize) -> Answering {
+pub fn session_route(ask: Box<Ask>, id_at: usize) -> Answering {
     let path = ask.head.uri.path();
     let Some((id, verb)) = path[id_at..].split_once('/') else { return not_found() };
     let how = match verb {
@@ -194,16 +201,28 @@ pub fn wrong_method(allowed: &str) -> Answering {
 }
 
 /// A JSON answer that no cache keeps.
-pub fn json(status: StatusCode, bytes: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::full(Bytes::from(bytes)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
+pub fn json(status: StatusCode, bytes: impl Into<Bytes>) -> Response<Body> {
+    json_with(HeaderMap::new(), status, bytes.into())
+}
+
+fn json_with(mut headers: HeaderMap, status: StatusCode, bytes: Bytes) -> Response<Body> {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let mut response = Response::new(Body::full(bytes));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
     response
 }
 
 impl Ask {
+    /// The same as [`json`], for the last that is done with a request: the answer's headers lie
+    /// where the request's lay, so that a look asks for no memory to hold them.
+    fn json(&mut self, status: StatusCode, bytes: Bytes) -> Response<Body> {
+        let mut headers = std::mem::take(&mut self.head.headers);
+        headers.clear();
+        json_with(headers, status, bytes)
+    }
+
     fn holder(&self, room: &RoomDesk) -> Result<TokenHolder, Problem> {
         room.token_holder(&self.desk, &self.head.method, &self.head.headers)
     }
@@ -222,13 +241,13 @@ fn with_token(
     desk: &Desk,
     room: &RoomDesk,
     sight: &Sight,
-    mut answer: VisitorAnswer<'_>,
+    answer: VisitorAnswer<'_>,
     status: StatusCode,
     cookie: Cookie,
 ) -> Response<Body> {
     let (holder, issued_s) = (sight.view.holder, desk.now_s() as u32);
     let token = desk.signatures.tokens.write(room.name().as_str(), sight.id, holder, issued_s);
-    answer.token = Some(token.as_str().to_owned());
+    let answer = VisitorAnswer { token: Some(token.as_str()), ..answer };
     let mut response = json(status, answer.to_bytes());
     if cookie == Cookie::Set {
         let cookie = cookies::set_ticket(room.name(), &token, desk.manners.dev);

@@ -21,7 +21,7 @@ pub enum How {
     Activity,
 }
 
-pub async fn session(ask: Ask, id: String, how: How) -> Result<Response<Body>, Problem> {
+pub async fn session(ask: Box<Ask>, id: String, how: How) -> Result<Response<Body>, Problem> {
     let desk = &ask.desk;
     let unknown = || Problem::new(Code::TicketUnknown, "no room here gave out that ticket");
     let id = TicketId::parse(&id).map_err(|_| unknown())?;

@@ -3,24 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use tokio::time::Instant;
 use waitroom_core::{Board, Presented};
 
-use super::{Answering, Ask, json};
+use super::{Answering, Ask};
 use crate::answer::{Sight, VisitorAnswer, room_status};
 use crate::body::Body;
 use crate::desk::RoomDesk;
 use crate::limits::Route;
 use crate::problem::{Problem, status_word};
 use crate::request::{bad_field, query, query_number};
-use crate::written::digits;
+use crate::written::written;
 
 /// Proxies cut quiet requests after 30 to 60 seconds.
 const WAIT_S_MAX: u64 = 30;
 
-pub fn status(ask: Ask, room: Arc<RoomDesk>) -> Answering {
+pub fn status(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     let holder = match ask.holder(&room) {
         Ok(holder) => holder,
         Err(problem) => return problem.into(),
@@ -39,8 +38,7 @@ pub fn status(ask: Ask, room: Arc<RoomDesk>) -> Answering {
     let board = room.handle().board_guard();
     let seen = seen.max(room.told_more(&board, holder.presented.ticket).unwrap_or(0));
     if wait.is_zero() && seen <= board.version() {
-        let matched = ask.head.headers.get(header::IF_NONE_MATCH);
-        match answer(&room, &board, &holder.presented, false, matched) {
+        match answer(&mut ask, &room, &board, &holder.presented, false) {
             Err(problem) if room.is_behind(&board, &problem) => {}
             answer => return answer.into(),
         }
@@ -69,19 +67,19 @@ fn asked(ask: &Ask) -> Result<(Duration, u64), Problem> {
 /// Answers as soon as something differs from what the client has (its `If-None-Match`) or, where
 /// it does not say, from what it would have been told on arrival.
 async fn long_poll(
-    ask: Ask,
+    mut ask: Box<Ask>,
     room: Arc<RoomDesk>,
     presented: Presented,
     wait: Duration,
     seen: u64,
 ) -> Result<Response<Body>, Problem> {
     let until = Instant::now() + wait;
-    let matched = ask.head.headers.get(header::IF_NONE_MATCH);
     let (mut board, stale) = room.board_since(seen).await;
     let first = room.look(&board, &presented)?;
     // Whoever waits for an answer is there, from the first moment on.
     room.handle().beat(first.view.ticket);
-    let had = matched.cloned().unwrap_or_else(|| tag(&board, &first));
+    let matched = ask.head.headers.get(header::IF_NONE_MATCH).cloned();
+    let had = matched.unwrap_or_else(|| tag(&board, &first));
     let mut draining = ask.desk.draining.subscribe();
     loop {
         let sight = room.look(&board, &presented)?;
@@ -98,27 +96,28 @@ async fn long_poll(
             None => break,
         }
     }
-    answer(&room, &board, &presented, stale, matched)
+    answer(&mut ask, &room, &board, &presented, stale)
 }
 
 fn answer(
+    ask: &mut Ask,
     room: &RoomDesk,
     board: &Board,
     presented: &Presented,
     stale: bool,
-    matched: Option<&HeaderValue>,
 ) -> Result<Response<Body>, Problem> {
     let mut sight = room.hear(board, presented)?;
     sight.stale = stale;
     let tag = tag(board, &sight);
-    if matched == Some(&tag) {
+    if ask.head.headers.get(header::IF_NONE_MATCH) == Some(&tag) {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response.headers_mut().insert(header::ETAG, tag);
         return Ok(response);
     }
     let answer = VisitorAnswer::of(room, board.state(), &sight);
-    let mut response = json(StatusCode::OK, answer.to_bytes());
+    let bytes = answer.to_bytes();
+    let mut response = ask.json(StatusCode::OK, bytes);
     response.headers_mut().insert(header::ETAG, tag);
     Ok(response)
 }
@@ -126,19 +125,18 @@ fn answer(
 /// What a visitor would call a change: the status, the position, and what the room says.
 fn tag(board: &Board, sight: &Sight) -> HeaderValue {
     let (room_status, reason) = room_status(board.state());
-    let mut text = Vec::with_capacity(48);
-    text.push(b'"');
-    text.extend_from_slice(status_word(sight.view.status).as_bytes());
-    text.push(b'-');
     let position = sight.view.position.map_or(u64::MAX, |position| position);
-    text.extend_from_slice(digits(position, &mut [0; 20]));
-    text.push(b'-');
-    text.extend_from_slice(room_status.as_bytes());
-    if let Some(reason) = reason {
-        let sum = reason.bytes().fold(5381u64, |sum, byte| sum.wrapping_mul(33) ^ u64::from(byte));
-        text.push(b'-');
-        text.extend_from_slice(digits(sum, &mut [0; 20]));
-    }
-    text.push(b'"');
-    HeaderValue::from_maybe_shared(Bytes::from(text)).expect("words and digits are a header value")
+    let text = written(|text| {
+        text.add("\"");
+        text.add(status_word(sight.view.status));
+        text.number("-", position);
+        text.add("-");
+        text.add(room_status);
+        if let Some(reason) = reason {
+            let fold = |sum: u64, byte| sum.wrapping_mul(33) ^ u64::from(byte);
+            text.number("-", reason.bytes().fold(5381, fold));
+        }
+        text.add("\"");
+    });
+    HeaderValue::from_maybe_shared(text).expect("words and digits are a header value")
 }

@@ -95,7 +95,7 @@ fn said(kind: &str, data: &Value) -> Vec<u8> {
 
 /// Opens the channel for whoever holds a token, in the header or, for browsers, in the address.
 /// A token that has run out will do: the channel is a heartbeat.
-pub async fn open(ask: Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, Refused> {
+pub async fn open(ask: Box<Ask>, room: Arc<RoomDesk>) -> Result<Response<Body>, Refused> {
     let shown = bearer(&ask.head.headers).or_else(|| query(&ask.head.uri, "token"));
     let shown = shown.ok_or_else(|| {
         Problem::new(Code::TokenMissing, "send the token as Authorization: Bearer or ?token=")

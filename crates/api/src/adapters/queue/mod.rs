@@ -66,7 +66,7 @@ const ROUTES: &[(&str, &str, Verb)] = &[
 
 /// One call, and how the caller stands with the limit that it was counted against.
 struct Call {
-    ask: Ask,
+    ask: Box<Ask>,
     rate: Option<Standing>,
 }
 
@@ -85,7 +85,7 @@ struct Inside {
     named: Presented,
 }
 
-pub fn route(ask: Ask) -> Answering {
+pub fn route(ask: Box<Ask>) -> Answering {
     let path = &ask.head.uri.path()[PREFIX.len()..];
     let fits: Vec<_> =
         ROUTES.iter().filter_map(|row| Some((row.0, row.2, fit(row.1, path)?))).collect();
@@ -147,7 +147,7 @@ fn place(ask: &Ask, verb: Verb, id: &str) -> Result<Place, Problem> {
     }
 }
 
-async fn serve(ask: Ask, verb: Verb, place: Place) -> Response<Body> {
+async fn serve(ask: Box<Ask>, verb: Verb, place: Place) -> Response<Body> {
     let mut call = Call { ask, rate: None };
     let answered = answer(&mut call, verb, place).await;
     let mut response = answered.unwrap_or_else(Refused::into_response);
@@ -172,7 +172,7 @@ async fn answer(call: &mut Call, verb: Verb, place: Place) -> Result<Response<Bo
 }
 
 /// `GET /ws/queues/{id}`.
-pub fn socket_route(ask: Ask) -> Answering {
+pub fn socket_route(ask: Box<Ask>) -> Answering {
     let room = match ask.desk.room(&ask.head.uri.path()[SOCKET_PREFIX.len()..]) {
         Ok(room) => room,
         Err(problem) => return refuse(problem.into()),
