@@ -42,7 +42,7 @@ enum Chore {
     Sim(sim::Args),
     /// Run a long job and keep its result in results/, with commit and machine.
     Long(long::Args),
-    /// Write pictures of the waiting page in every state.
+    /// Write pictures of the waiting page in every state, of the console and of the demo.
     Screenshots(screenshots::Args),
 }
 
