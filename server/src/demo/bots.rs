@@ -118,7 +118,7 @@ async fn gatecrash(to: Targets, every: Duration, kind: &Kind) {
 async fn jump(to: Targets, every: Duration, kind: &Kind) {
     loop {
         tokio::time::sleep(every).await;
-        let mut bot = Browser::new(to.gate).from_address(Some("10.66.0.1".into()));
+        let mut bot = Browser::new(to.gate).coming_from(Some("10.66.0.1".into()));
         for path in ["/reserve", "/pay", "/%72eserve", "//reserve"] {
             if let Ok(got) = bot.post(path, SEATS).await {
                 kind.note(is_turned_away(got.status));
@@ -151,7 +151,7 @@ async fn forge(to: Targets, every: Duration, kind: &Kind) {
         let signature = &signatures[round / heads.len() % signatures.len()];
         let pass = format!("{head}.{}.{signature}", claims(ROOM));
         let mut bot = Browser::new(to.gate)
-            .from_address(Some("10.66.0.2".into()))
+            .coming_from(Some("10.66.0.2".into()))
             .with("waitroom-pass", pass.clone());
         if let Ok(got) = bot.post("/reserve", SEATS).await {
             kind.note(is_turned_away(got.status));
@@ -168,7 +168,7 @@ async fn forge(to: Targets, every: Duration, kind: &Kind) {
 async fn hoard(to: Targets, every: Duration, kind: &Kind) {
     loop {
         tokio::time::sleep(every / 4).await;
-        let mut bot = Browser::new(to.gate).from_address(Some("10.66.0.3".into()));
+        let mut bot = Browser::new(to.gate).coming_from(Some("10.66.0.3".into()));
         let join = format!("/.waitroom/v1/rooms/{ROOM}/join");
         if let Ok(got) = bot.post(&join, "").await {
             kind.note(!matches!(got.status, 200 | 201));
@@ -179,7 +179,7 @@ async fn hoard(to: Targets, every: Duration, kind: &Kind) {
 async fn poll(to: Targets, every: Duration, kind: &Kind) {
     loop {
         tokio::time::sleep(every).await;
-        let mut bot = Browser::new(to.gate).from_address(Some("10.66.0.4".into()));
+        let mut bot = Browser::new(to.gate).coming_from(Some("10.66.0.4".into()));
         let join = format!("/.waitroom/v1/rooms/{ROOM}/join");
         let Ok(joined) = bot.post(&join, "").await else { continue };
         let joined: serde_json::Value = serde_json::from_str(&joined.body).unwrap_or_default();

@@ -67,7 +67,7 @@ impl Buyers {
 
     async fn visit(&self, guest: Guest) -> Done {
         let mut luck = Luck(guest.luck);
-        let mut browser = Browser::new(self.gate).from_address(guest.address);
+        let mut browser = Browser::new(self.gate).coming_from(guest.address);
         let who = guest.who;
         // As the waiting page sends people: the pass in the address, once.
         let first = match browser.get(&format!("/?wr_pass={}", guest.pass)).await {

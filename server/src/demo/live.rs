@@ -128,7 +128,8 @@ fn pace(glance: &Glance) -> String {
 }
 
 fn bar(value: u64, most: u64) -> String {
-    let filled = if most == 0 { 0 } else { (value * BAR as u64 / most).min(BAR as u64) as usize };
+    let share = (value * BAR as u64).checked_div(most).unwrap_or(0);
+    let filled = share.min(BAR as u64) as usize;
     let filled = if value > 0 { filled.max(1) } else { filled };
     format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled))
 }

@@ -44,7 +44,7 @@ impl Browser {
     }
 
     /// The address that it claims to come from, if any; the demo's server believes this machine.
-    pub fn from_address(self, address: Option<String>) -> Browser {
+    pub fn coming_from(self, address: Option<String>) -> Browser {
         match address {
             Some(address) => self.with("x-forwarded-for", address),
             None => self,
