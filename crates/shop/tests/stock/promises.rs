@@ -136,7 +136,7 @@ async fn go_shopping(shop: &Stock, person: u32, seats: u32) -> Result<(u32, Vec<
             continue;
         }
         // Some think better of it.
-        if (person + attempt) % 5 == 0 {
+        if (person + attempt).is_multiple_of(5) {
             shop.give_back(&session).await?;
             continue;
         }
