@@ -149,6 +149,7 @@ impl Crowd {
         let usual = || Mix::parse(usual).expect("the usual mix is a constant and well formed");
         Plan {
             public: self.public.clone(),
+            base: String::new(),
             admin: self.admin.clone(),
             grpc: self.grpc.clone(),
             key: key.map(ApiKey),
@@ -175,6 +176,7 @@ impl Crowd {
                 pause_for_ms: self.pause_for,
             },
             history: self.history.clone(),
+            errand: None,
         }
     }
 

@@ -14,6 +14,7 @@ mod completions;
 mod config;
 mod crowd;
 mod data;
+mod demo;
 mod export;
 mod exported;
 mod failure;
@@ -60,6 +61,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(Box<demo::Demo>),
     /// Runs a whole sale under virtual time and tells how it went.
     Rehearse(Box<rehearse::Rehearse>),
     Protect(Box<protect::Protect>),
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         }
     };
     match cli.command {
+        Command::Demo(it) => finish(it.json, |out| it.run(out)),
         Command::Rehearse(it) => it.run(),
         Command::Protect(it) => finish(false, |_| it.run()),
         Command::Serve(it) => finish(false, |_| it.run()),

@@ -44,6 +44,12 @@ impl Out {
         writeln!(self.to, "{}", visible(&text.to_string())).map_err(unwritten)
     }
 
+    /// A line that somebody waits for while the command goes on.
+    pub fn line_now(&mut self, text: impl Display) -> Result<(), Failure> {
+        self.line(text)?;
+        self.flush()
+    }
+
     /// The same result in both forms; the one that was asked for is shown.
     pub fn tell(&mut self, text: impl Display, json: &Value) -> Result<(), Failure> {
         if self.json { self.line(json) } else { self.line(text) }

@@ -13,6 +13,7 @@
 mod checked;
 mod cloudflare;
 mod keys;
+mod looks;
 mod nearest;
 mod nested;
 #[cfg(test)]

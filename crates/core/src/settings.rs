@@ -76,6 +76,12 @@ pub struct Settings {
     /// What every visitor is told, without stopping anything; empty tells nothing. The core does
     /// not look at it.
     pub message: String,
+    /// The looks of the room's waiting page: colours, logo, texts, as a JSON document; empty is
+    /// the usual ones. The core does not look at it.
+    pub theme: String,
+    /// What stands around the waiting page, Mustache-like; empty is nothing. The core does not
+    /// look at it.
+    pub template: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,6 +169,8 @@ pub const SHUFFLE_WINDOW_MAX: u32 = 65_536;
 pub const TEXT_MAX: usize = 2_048;
 /// Read on a phone, above the place in line: longer is not read.
 pub const MESSAGE_MAX: usize = 500;
+/// A theme's logo may be inside it; every waiting page carries both, so neither may grow large.
+const LOOKS_BYTES_MAX: usize = 32 << 10;
 pub const METADATA_MAX: usize = 1_024;
 pub const SEALED_USER_MAX: usize = 512;
 pub const TICK_MIN: Millis = Millis(20);
@@ -209,6 +217,8 @@ impl Default for Settings {
             allowed_origins: Vec::new(),
             heartbeat_interval: Millis(0),
             message: String::new(),
+            theme: String::new(),
+            template: String::new(),
         }
     }
 }
@@ -225,6 +235,11 @@ impl Settings {
         for (field, text) in [("title", &self.title), ("target_url", &self.target_url)] {
             if text.len() > TEXT_MAX {
                 bad(&mut wrong, field, text.len(), format!("at most {TEXT_MAX} bytes"));
+            }
+        }
+        for (name, text) in [("theme", &self.theme), ("template", &self.template)] {
+            if text.len() > LOOKS_BYTES_MAX {
+                bad(&mut wrong, name, text.len(), format!("at most {LOOKS_BYTES_MAX} bytes"));
             }
         }
         let letters = self.message.chars().count();

@@ -11,6 +11,7 @@ pub mod report;
 
 mod arrivals;
 mod clock;
+mod errand;
 mod facts;
 mod operator;
 mod outcome;
@@ -24,7 +25,8 @@ mod wire;
 mod world;
 
 pub use arrivals::Shape;
-pub use outcome::{Calls, Live, Moment, Outcome, People, Told};
+pub use errand::{Doing, Done, Errand, Guest};
+pub use outcome::{Calls, Live, Moment, Outcome, People, Told, Waited};
 pub use plan::{ApiKey, Channel, Mix, Operator, Plan, Remote};
-pub use run::{Failed, Progress, run};
+pub use run::{Failed, Progress, run, run_until};
 pub use wire::Target;

@@ -14,6 +14,8 @@ pub struct Outcome {
     pub plan: Told,
     pub took_ms: u64,
     pub people: People,
+    /// Of those who were let in.
+    pub waited: Option<Waited>,
     pub calls: Vec<Calls>,
     /// Refusals by their code.
     pub problems: BTreeMap<String, u64>,
@@ -60,6 +62,14 @@ pub struct People {
     pub ended: u64,
     pub unfinished: u64,
     pub refused: u64,
+}
+
+/// From the answer to the join until the turn was heard of.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Waited {
+    pub p50_ms: u64,
+    pub p95_ms: u64,
+    pub longest_ms: u64,
 }
 
 /// Calls of one kind. Latencies are of calls that were answered, from the first byte out to the
@@ -115,6 +125,11 @@ impl Outcome {
                 unfinished: tally.fated(Fate::Unfinished),
                 refused: tally.fated(Fate::Refused),
             },
+            waited: tally.waits([0.5, 0.95, 1.0]).map(|[p50_ms, p95_ms, longest_ms]| Waited {
+                p50_ms,
+                p95_ms,
+                longest_ms,
+            }),
             calls: tally.kinds().iter().map(|(name, kind)| Calls::of(name, kind)).collect(),
             problems: tally.problems(),
             live: Live {

@@ -4,15 +4,19 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::arrivals::Shape;
+use crate::errand::Errand;
 use crate::wire::Target;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub public: Target,
+    /// What stands before the addresses of the visitor API: "", or "/.waitroom" behind a gate.
+    pub base: String,
     /// The admin listener, for a crowd that operates the room too.
     pub admin: Option<Target>,
     pub grpc: Option<Target>,
@@ -45,6 +49,8 @@ pub struct Plan {
     pub timeout_ms: u64,
     pub operator: Operator,
     pub history: Option<PathBuf>,
+    /// What people do inside, instead of staying a while.
+    pub errand: Option<Arc<dyn Errand>>,
 }
 
 /// What the crowd's operator does.
@@ -161,6 +167,7 @@ impl Plan {
     pub fn usual(public: Target, visitors: u64) -> Plan {
         Plan {
             public,
+            base: String::new(),
             admin: None,
             grpc: None,
             key: None,
@@ -183,6 +190,7 @@ impl Plan {
             timeout_ms: 10_000,
             operator: Operator::default(),
             history: None,
+            errand: None,
         }
     }
 

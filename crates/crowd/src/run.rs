@@ -67,7 +67,16 @@ impl fmt::Display for Failed {
 impl std::error::Error for Failed {}
 
 /// Runs the crowd. The plan was checked before.
-pub async fn run(plan: Plan, mut progress: impl FnMut(&Progress)) -> Result<Outcome, Failed> {
+pub async fn run(plan: Plan, progress: impl FnMut(&Progress)) -> Result<Outcome, Failed> {
+    run_until(plan, std::future::pending(), progress).await
+}
+
+/// The same, until somebody ends it before its time.
+pub async fn run_until(
+    plan: Plan,
+    end: impl Future<Output = ()>,
+    mut progress: impl FnMut(&Progress),
+) -> Result<Outcome, Failed> {
     let start = Start::now();
     let (world, writing) = prepare(plan, start).await?;
     let (stopper, stop) = watch::channel(false);
@@ -75,7 +84,7 @@ pub async fn run(plan: Plan, mut progress: impl FnMut(&Progress)) -> Result<Outc
     let operator = Desk::new(&world, stop.clone()).map(|desk| tokio::spawn(desk.run()));
     let finished = Arc::new(AtomicU64::new(0));
     let coming = tokio::spawn(arrive(world.clone(), stop, finished.clone()));
-    let moments = watch_over(&world, &writing, &finished, &mut progress).await;
+    let moments = watch_over(&world, &writing, &finished, end, &mut progress).await;
     // Nobody comes any more; those who are there look once more and go.
     let _ = stopper.send(true);
     if let Some(operator) = operator {
@@ -171,20 +180,26 @@ async fn arrive(world: Arc<World>, mut stop: Stop, finished: Arc<AtomicU64>) -> 
     visitors
 }
 
-/// Keeps count until the time is up, everybody is through, or the history cannot be written.
+/// Keeps count until the time is up, somebody ends it, everybody is through, or the history cannot
+/// be written.
 async fn watch_over(
     world: &World,
     writing: &Writing,
     finished: &AtomicU64,
+    end: impl Future<Output = ()>,
     progress: &mut impl FnMut(&Progress),
 ) -> Vec<Moment> {
+    let mut end = std::pin::pin!(end);
     let mut moments: Vec<Moment> = Vec::new();
     let mut latency = (0, 0);
     let (mut calls, mut lost) = (0, 0);
     let mut glances = tokio::time::interval(GLANCE);
     let mut second = world.start.instant() + SECOND;
     loop {
-        glances.tick().await;
+        let ended = tokio::select! {
+            _ = glances.tick() => false,
+            () = &mut end => true,
+        };
         if second.elapsed() > Duration::ZERO {
             second += SECOND;
             latency = world.tally.end_second().unwrap_or((0, 0));
@@ -202,7 +217,8 @@ async fn watch_over(
         }
         let now = glance(world, finished, latency);
         progress(&now);
-        if now.at_ms >= world.plan.duration_ms || now.done >= now.visitors || writing.failed() {
+        let over = now.at_ms >= world.plan.duration_ms || now.done >= now.visitors;
+        if ended || over || writing.failed() {
             return moments;
         }
     }

@@ -57,6 +57,8 @@ pub struct Tally {
     pub lost: AtomicU64,
     pub calls: AtomicU64,
     kinds: Mutex<BTreeMap<&'static str, Kind>>,
+    /// From the answer to the join until the turn was heard of, in milliseconds.
+    waits: Mutex<Option<Histogram<u64>>>,
     /// Of the current second.
     second: Mutex<Option<Histogram<u64>>>,
     problems: Mutex<BTreeMap<String, u64>>,
@@ -119,6 +121,18 @@ impl Tally {
                 lock(&self.second).get_or_insert_with(histogram).saturating_record(us);
             }
         }
+    }
+
+    /// Somebody heard of their turn.
+    pub fn waited(&self, ms: u64) {
+        // The bound of the histogram is sixteen hours in milliseconds.
+        lock(&self.waits).get_or_insert_with(histogram).saturating_record(ms.max(1));
+    }
+
+    /// How long people waited who were let in, in milliseconds: at these quantiles.
+    pub fn waits(&self, quantiles: [f64; 3]) -> Option<[u64; 3]> {
+        let waits = lock(&self.waits);
+        waits.as_ref().map(|waits| quantiles.map(|it| waits.value_at_quantile(it)))
     }
 
     pub fn problem(&self, code: &str) {

@@ -35,6 +35,8 @@ pub struct Visitor {
     held: Option<Held>,
     spot: Spot,
     stage: Stage,
+    /// When the place was given, in nanoseconds of the run's clock.
+    joined_at: u64,
     /// When to look again, as told last.
     next_check_ms: u64,
 }
@@ -111,6 +113,7 @@ impl Visitor {
             held: None,
             spot,
             stage,
+            joined_at: 0,
             next_check_ms: 2_000,
             world,
         }
@@ -165,6 +168,14 @@ impl Visitor {
     }
 
     fn step(&mut self, to: Stage) {
+        match (self.stage, to) {
+            (Stage::Outside, Stage::Waiting) => self.joined_at = self.world.start.ns(),
+            (Stage::Waiting, Stage::Inside) => {
+                let waited = self.world.start.ns().saturating_sub(self.joined_at);
+                self.world.tally.waited(waited / 1_000_000);
+            }
+            _ => {}
+        }
         self.world.tally.step(self.stage, to);
         self.stage = to;
     }

@@ -31,6 +31,7 @@ pub mod front;
 pub mod gate;
 mod glob;
 pub mod layer;
+mod looks;
 mod negotiate;
 pub mod origin;
 pub mod page;

@@ -89,6 +89,7 @@ pub struct Shown<'a> {
 pub fn waiting(room: &GateRoom, shown: &Shown<'_>) -> Page {
     let settings = room.desk.settings();
     let settings = settings.as_deref();
+    let look = room.looks.of(settings);
     let title = settings.map(|it| it.title.as_str()).filter(|title| !title.is_empty());
     let page = waitroom_pages::waiting(&Waiting {
         room: room.name(),
@@ -101,8 +102,8 @@ pub fn waiting(room: &GateRoom, shown: &Shown<'_>) -> Page {
         message: settings.map(|it| it.message.as_str()).filter(|message| !message.is_empty()),
         schedule: schedule(settings, shown.now_ms),
         privacy_url: None,
-        theme: None,
-        template: None,
+        theme: look.theme.as_ref(),
+        template: look.template.as_ref(),
     });
     page.into()
 }

@@ -8,6 +8,7 @@ use waitroom_api::RoomDesk;
 use waitroom_core::id::TicketId;
 use waitroom_core::{Board, Hold};
 
+use crate::looks::Looks;
 use crate::page::Kept;
 use crate::reach::Reach;
 use crate::session::Activity;
@@ -29,6 +30,7 @@ pub struct GateRoom {
     pub reach: Reach,
     pub activity: Activity,
     pub pages: Kept,
+    pub looks: Looks,
 }
 
 impl GateRoom {
@@ -39,6 +41,7 @@ impl GateRoom {
             reach: Reach::default(),
             activity: Activity::default(),
             pages: Kept::default(),
+            looks: Looks::default(),
         }
     }
 

@@ -15,6 +15,7 @@ mod protects;
 mod reload;
 mod rooms;
 mod say;
+mod stage;
 mod upkeep;
 
 use std::net::SocketAddr;
@@ -43,6 +44,7 @@ use installation::House;
 use plan::Door;
 pub use protects::Protects;
 use reload::Reload;
+pub use stage::Stage;
 
 /// Serves rooms to visitors, services and operators.
 ///
@@ -81,6 +83,9 @@ pub struct Serve {
     /// What `waitroom protect` was asked for; it starts the same server.
     #[arg(skip)]
     protects: Option<Protects>,
+    /// Who started it from within this program, and ends it.
+    #[arg(skip)]
+    stage: Option<Stage>,
 }
 
 /// The name under which this process holds leases and writes the audit.
@@ -105,7 +110,13 @@ impl Serve {
             config,
             addresses_json,
             protects: Some(protects),
+            stage: None,
         }
+    }
+
+    /// The same server, for somebody in this program: it says nothing, and ends when they say so.
+    pub fn staged(self, stage: Stage) -> Serve {
+        Serve { stage: Some(stage), ..self }
     }
 
     pub fn run(&self) -> Result<Exit, Failure> {
@@ -225,9 +236,12 @@ impl Serve {
         let _ = desk.gate.set(Arc::downgrade(&known));
 
         let mut ending = Ending::listen();
-        match &self.protects {
-            Some(protects) => say::protects(&addresses, &config, protects, fresh_key.as_deref()),
-            None => say::up(&addresses, &config, rooms, fresh_key.as_deref()),
+        match (&self.stage, &self.protects) {
+            (Some(stage), _) => stage.is_up(&addresses, fresh_key.as_deref()),
+            (None, Some(protects)) => {
+                say::protects(&addresses, &config, protects, fresh_key.as_deref())
+            }
+            (None, None) => say::up(&addresses, &config, rooms, fresh_key.as_deref()),
         }
         if let Some(wanted) = public.limits().connections_wanted {
             say::fewer_connections(wanted, public.limits().connections_max);
@@ -267,7 +281,11 @@ impl Serve {
             let make = move |peer: &Peer| grpc.connection(peer);
             serving.push((Door::Grpc, tokio::spawn(services.serve(make, stopped()))));
         }
-        say::stopping(ending.asked().await, config.server.drain);
+        let why = match &self.stage {
+            Some(stage) => stage.ended().await,
+            None => ending.asked().await,
+        };
+        say::stopping(why, config.server.drain);
         let _ = desk.draining.send(true);
         let _ = stop.send(true);
         for (door, serving) in serving {

@@ -13,4 +13,5 @@ mod passing;
 mod real;
 mod sessions;
 mod socket;
+mod themes;
 mod waiting;

@@ -3,6 +3,7 @@
 mod bench;
 mod ci;
 mod console;
+mod demo;
 mod deny;
 mod long;
 mod screenshots;
@@ -25,6 +26,8 @@ pub struct Chores {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
+    /// Build everything and show it: a shop, a waiting room, a crowd, bots, the console.
+    Demo(demo::Args),
     /// Install what the tests and benchmarks need on this machine, if it is missing.
     Setup,
     /// Run what CI runs, step by step, and print the time of each.
@@ -39,13 +42,14 @@ enum Chore {
     Sim(sim::Args),
     /// Run a long job and keep its result in results/, with commit and machine.
     Long(long::Args),
-    /// Write pictures of the waiting page in every state.
+    /// Write pictures of the waiting page in every state, of the console and of the demo.
     Screenshots(screenshots::Args),
 }
 
 impl Chores {
     pub fn run(self) -> Outcome {
         match self.chore {
+            Chore::Demo(args) => demo::run(&args),
             Chore::Setup => setup::run(),
             Chore::Ci(args) => ci::run(&args),
             Chore::Tidy => tidy::run(),

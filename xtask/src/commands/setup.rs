@@ -79,6 +79,11 @@ const NEEDS: &[Need] = &[
         because: "scrapes the server and judges the alert rules, for the tests of the server",
     },
     Need {
+        program: "pg_ctlcluster",
+        package: "postgresql",
+        because: "a database that the shop of the demo can keep its stock in",
+    },
+    Need {
         program: "tmux",
         package: "tmux",
         because: "a terminal to look at `waitroom top` in, for the tests of the server",

@@ -51,7 +51,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("additional_routes", "which addresses a room protects is the gate's to know"),
     ("cookie_attributes", "cookies are set by the server, always Secure and SameSite=Lax"),
     ("cookie_suffix", "cookies carry the room's name"),
-    ("custom_page_html", "pages are files of the server"),
+    ("custom_page_html", "what stands around our page is \"template\""),
     ("default_template_language", "the page speaks the visitor's language"),
     ("enabled_origin_commands", "an origin needs no leave here"),
     ("json_response_enabled", "clients that ask for JSON get it"),

@@ -7,7 +7,7 @@ use waitroom_core::Settings;
 use waitroom_core::settings::{ClaimMode, NoShow, PublicBoardMode};
 
 use super::value::{self, Words};
-use super::{Field, nested};
+use super::{Field, looks, nested};
 
 pub struct Key {
     pub name: &'static str,
@@ -97,4 +97,6 @@ pub const KEYS: &[Key] = &[
     nested!(allowed_origins, nested::read_texts, nested::write_texts),
     plain!(heartbeat_interval, value::span, value::span_json),
     plain!(message, value::text, |it: &String| json!(it)),
+    nested!(theme, looks::read_theme, looks::write_theme),
+    nested!(template, looks::read_template, looks::write_template),
 ];

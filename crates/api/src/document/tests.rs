@@ -202,6 +202,40 @@ fn an_unreadable_measure_blames_nobody_who_is_measured_by_it() {
 }
 
 #[test]
+fn a_theme_and_a_template_are_read_and_come_back_as_they_were() {
+    let given = json!({
+        "theme": { "accent": "#5b2a86", "texts": { "en": { "in_line": "Nearly there" } } },
+        "template": "<h2>Doors at seven</h2>\n{{> waiting}}",
+    });
+    let settings = read(given.clone());
+    assert!(settings.theme.contains("#5b2a86"), "{}", settings.theme);
+    let written = to_json(&settings);
+    assert_eq!((&written["theme"], &written["template"]), (&given["theme"], &given["template"]));
+    let none = read(json!({ "theme": "none", "template": null }));
+    assert_eq!((none.theme.as_str(), none.template.as_str()), ("", ""));
+}
+
+#[test]
+fn what_is_wrong_with_a_theme_or_a_template_is_told_at_its_own_field() {
+    for (given, field, word) in [
+        (json!({ "theme": { "accent": "red" } }), "theme.accent", "colour"),
+        (json!({ "theme": { "accent": "#ffffff" } }), "theme.accent", ""),
+        (json!({ "theme": { "logo": { "url": "javascript:alert(1)" } } }), "theme.logo.url", ""),
+        (json!({ "theme": { "style": "body{display:none}" } }), "theme", "style"),
+        (json!({ "theme": "#5b2a86" }), "theme", "no theme"),
+        (json!({ "template": "<p>Hello</p>" }), "template", "waiting"),
+        (json!({ "template": "<script>x</script>{{> waiting}}" }), "template", "line 1"),
+        (json!({ "template": "<div class=\"t-card\">{{> waiting}}</div>" }), "template", "line 1"),
+        (json!({ "template": 7 }), "template", "text"),
+    ] {
+        let told = mistakes(given.clone());
+        let first = told.first().unwrap_or_else(|| panic!("{given} is taken"));
+        assert!(first.starts_with(&format!("{field}: ")), "{given}: {told:?}");
+        assert!(first.contains(word), "{given}: {told:?}");
+    }
+}
+
+#[test]
 fn every_setting_of_the_core_has_its_key() {
     let core = serde_json::to_value(Settings::default()).expect("settings are JSON");
     let names = |it: &Value| it.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();

@@ -117,6 +117,8 @@ fn settings() -> impl Strategy<Value = Arc<Settings>> {
             title,
             target_url: target_url.clone(),
             message: target_url.clone(),
+            theme: target_url.clone(),
+            template: target_url.clone(),
             lanes: lanes.into_iter().map(|(name, weight)| LaneSettings { name, weight }).collect(),
             returning: o[0].map(|within| Returning { share: window, within: Millis(within) }),
             max_active: n[0],

@@ -21,7 +21,8 @@ pub(super) enum Heard {
 impl Visitor {
     /// The path of a route of the room.
     pub(super) fn path(&self, route: &str) -> String {
-        format!("/v1/rooms/{}/{route}", self.world.plan.room)
+        let plan = &self.world.plan;
+        format!("{}/v1/rooms/{}/{route}", plan.base, plan.room)
     }
 
     /// A look that names the newest version seen: nothing older may come back unmarked.

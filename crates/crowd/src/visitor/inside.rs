@@ -1,5 +1,6 @@
 //! The turn: claim, stay, go.
 
+use crate::errand::{Done, Errand, Guest};
 use crate::history::Verb;
 use crate::plan::Channel;
 use crate::tally::{Fate, Stage};
@@ -22,6 +23,9 @@ impl Visitor {
                 return fate;
             }
         }
+        if let (Some(errand), Some(pass)) = (self.world.plan.errand.clone(), self.pass()) {
+            return self.go_on(&*errand, pass).await;
+        }
         let stay = self.rng.around(self.world.plan.stay_ms);
         if !self.stop.sleep(stay).await {
             return Fate::Unfinished;
@@ -32,6 +36,30 @@ impl Visitor {
             return self.leave().await;
         }
         self.complete().await
+    }
+
+    fn pass(&self) -> Option<String> {
+        self.held.as_ref()?.pass.clone()
+    }
+
+    /// Does what this visitor came for.
+    async fn go_on(&mut self, errand: &dyn Errand, pass: String) -> Fate {
+        let guest =
+            Guest { who: self.who, pass, luck: self.rng.next(), address: self.address.clone() };
+        let mut stop = self.stop.clone();
+        let done = tokio::select! {
+            done = errand.run(guest) => done,
+            () = stop.wait() => return Fate::Unfinished,
+        };
+        match done {
+            Done::Completed => {
+                // Whether the room has heard of it: in the history, for the judge.
+                self.look_once().await;
+                Fate::Completed
+            }
+            Done::Leaves => self.leave().await,
+            Done::Vanishes => Fate::Silent,
+        }
     }
 
     /// Exchanges the admission for a pass; some do it twice, and must get the same. None when it
@@ -100,6 +128,6 @@ impl Visitor {
 
     fn session_path(&self, what: &str) -> String {
         let id = self.held.as_ref().map_or("none", |held| held.id.as_str());
-        format!("/v1/sessions/{id}/{what}")
+        format!("{}/v1/sessions/{id}/{what}", self.world.plan.base)
     }
 }

@@ -72,12 +72,14 @@ impl Visitor {
                 self.forge(Verb::Leave, ask, "garbage token").await;
             }
             Trick::OtherRoom => {
-                let path = format!("/v1/rooms/{}/status", self.world.plan.other_room);
+                let plan = &self.world.plan;
+                let path = format!("{}/v1/rooms/{}/status", plan.base, plan.other_room);
                 let ask = Ask::get(path).bearer(token);
                 self.forge(Verb::Status, ask, "token of another room").await;
             }
             Trick::OthersSession => {
-                let path = format!("/v1/sessions/{}/complete", self.altered(&held.id));
+                let id = self.altered(&held.id);
+                let path = format!("{}/v1/sessions/{id}/complete", self.world.plan.base);
                 let ask = Ask::post(path).bearer(token);
                 self.forge(Verb::Complete, ask, "session of somebody else").await;
             }

@@ -70,10 +70,16 @@ pub fn settings() -> impl Strategy<Value = Settings> {
                 keep_user_id: yes[2],
                 allowed_origins: texts.3,
                 heartbeat_interval: if yes[3] { Millis(spans.3.0 - 1) } else { Millis(0) },
+                theme: if yes[4] { THEME.into() } else { String::new() },
+                template: if yes[5] { TEMPLATE.into() } else { String::new() },
             }
         },
     )
 }
+
+/// As the document writes it: no blanks, keys in order.
+const THEME: &str = r##"{"accent":"#5b2a86","texts":{"*":{"go":"Go!"}}}"##;
+const TEMPLATE: &str = "<p>{{title}}</p>\n{{> waiting}}\n";
 
 fn origin() -> impl Strategy<Value = String> {
     select(vec!["*", "https://shop.example", "http://localhost:3000", "http://[::1]:8"])

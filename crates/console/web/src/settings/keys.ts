@@ -28,6 +28,8 @@ export const GROUPS: Group[] = [
       { name: "title", label: "Title", kind: "text", hint: "What visitors and operators call the room." },
       { name: "target_url", label: "Target", kind: "text", hint: "Where an admitted visitor goes." },
       { name: "message", label: "Message", kind: "long", hint: "Read by everybody who waits; it stops nothing. At most 500 letters." },
+      { name: "theme", label: "Theme", kind: "json", hint: "Colours, logo and texts of the waiting page, as JSON; null is the usual one." },
+      { name: "template", label: "Template", kind: "json", hint: "What stands around the waiting page, as a JSON text with {{> waiting}} in it; null is nothing." },
       { name: "public_board", label: "Public board", kind: "choice", hint: "What everybody may know of the queue.",
         choices: [["full", "Full: exact lengths"], ["coarse", "Coarse: rounded lengths"], ["off", "Off: nothing public"]] },
     ],

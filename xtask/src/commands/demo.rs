@@ -1,0 +1,32 @@
+//! `cargo xtask demo`: builds everything and shows it. The first command of the README.
+//!
+//! The console needs Node to be built: it is installed where that can be done; where it cannot,
+//! that is said and the demo goes on without the console.
+
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+
+use super::console;
+use crate::failure::{Failure, Outcome};
+use crate::shell::Run;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Handed to `waitroom demo`: --fast, --visitors 10k, --seats 5k, …; --help lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<String>,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    if let Err(failure) = console::run() {
+        eprintln!("demo: the operator console cannot be built here: {failure}");
+        eprintln!("demo: everything else works without it; /console/ will say how to have it");
+    }
+    let run = Run::new("cargo run --quiet --release --locked -p waitroom -- demo")
+        .args(args.rest.iter().cloned());
+    eprintln!("$ {}", run.line());
+    eprintln!("demo: the first build takes some minutes");
+    // In our own place, so that Ctrl-C ends the demo and nobody else waits for it.
+    let failed = run.command().stdin(Stdio::inherit()).exec();
+    Err(Failure::new(format!("start `{}`: {failed}", run.line())))
+}
