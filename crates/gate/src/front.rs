@@ -28,7 +28,6 @@ use waitroom_listen::{Nets, Peer, client_address};
 
 use crate::body::Body;
 use crate::facts::Facts;
-use crate::forward::Hop;
 use crate::framing::{self, Addressed};
 use crate::gate::{Gate, SiteGate};
 use crate::negotiate::Taste;
@@ -146,13 +145,10 @@ impl Front {
                 (room.map(|room| (room, passed.ticket)), fresh)
             }
         };
-        let taste = Taste::of(&facts);
         let https = self.https(&head);
-        let going = Going { gate: self.gate.clone(), at: at.clone(), visitor, fresh, taste };
-        Answer::Later(Box::pin(async move {
-            let hop = Hop { client, https, authority: &to.authority };
-            going.go(head, body, hop).await
-        }))
+        let (gate, at, authority) = (self.gate.clone(), at.clone(), to.authority);
+        let going = Going { gate, at, visitor, fresh, head, client, https, authority };
+        Answer::Later(Box::pin(going.go(body)))
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use http::HeaderValue;
+use http::{HeaderValue, header};
 use serde_json::{Map, Value, json};
 use waitroom_api::Desk;
 use waitroom_api::desk::GateDesk;
@@ -222,8 +222,11 @@ impl Gate {
             }
             // The session was renewed since this pass was signed: a newer one goes along.
             if session.pass_expires_at.0 / 1_000 > passed.expires_s {
-                self.push_pass(at, room, passed.ticket, session, facts, &mut fresh);
-                return fresh;
+                let (ticket, expires_at) = (passed.ticket, session.pass_expires_at);
+                return room.renewed.cookies(ticket, expires_at, facts.now_s, || {
+                    self.push_pass(at, room, ticket, session, facts, &mut fresh);
+                    fresh
+                });
             }
         }
         if let Some(pass) = &passed.checked_now {
@@ -322,5 +325,5 @@ impl GateDesk for Gate {
 }
 
 fn presented<'a>(facts: &Facts<'a>) -> Presented<'a> {
-    Presented { nonce: None, ip: Some(facts.client), user_agent: facts.header("user-agent") }
+    Presented { nonce: None, ip: Some(facts.client), user_agent: facts.header(header::USER_AGENT) }
 }

@@ -38,6 +38,7 @@ mod path;
 mod proxy;
 mod reach;
 mod render;
+mod renewed;
 mod room;
 mod session;
 pub mod site;

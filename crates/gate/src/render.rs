@@ -11,9 +11,9 @@ use waitroom_api::{Code, Problem};
 use crate::BASE;
 use crate::body::Body;
 use crate::cookies;
-use crate::facts::Facts;
+use crate::facts::{Facts, PASS};
 use crate::gate::{Gate, SiteGate};
-use crate::negotiate::{Taste, Wants, wants};
+use crate::negotiate::{Taste, Wants, takes_gzip, wants};
 use crate::page::{self, Page};
 use crate::room::GateRoom;
 use crate::site::Waiting;
@@ -21,8 +21,9 @@ use crate::target;
 use crate::verdict::{Refusal, Why};
 
 /// What a shared cache must tell apart: kinds of answer, languages, and visitors with a pass.
-const VARY: HeaderValue =
-    HeaderValue::from_static("Accept, Accept-Language, Cookie, Sec-Fetch-Dest, Waitroom-Pass");
+const VARY: HeaderValue = HeaderValue::from_static(
+    "Accept, Accept-Encoding, Accept-Language, Cookie, Sec-Fetch-Dest, Waitroom-Pass",
+);
 /// When somebody without JavaScript is sent on to the personal page.
 const ON_TO_PERSONAL_S: u64 = 1;
 /// When a program should ask again; the room's own answers say it better.
@@ -47,13 +48,16 @@ pub fn wait(
         }
         (Wants::Page, Waiting::Page) => {
             let shown = page::Shown {
-                accept_language: facts.header("accept-language"),
+                accept_language: facts.header(header::ACCEPT_LANGUAGE),
                 answer: None,
                 back_to: &back_to,
                 refresh_s: ON_TO_PERSONAL_S,
                 now_ms: facts.now_s * 1_000,
             };
-            of_page(at.site.waiting_status, page::for_stranger(room, &shown))
+            of_page(
+                at.site.waiting_status,
+                page::for_stranger(room, &shown, takes_gzip(facts.headers)),
+            )
         }
         (Wants::Json, _) => waiting_document(at, room, &back_to),
         (Wants::Nothing, _) => nothing(at.site.waiting_status),
@@ -63,7 +67,7 @@ pub fn wait(
     let headers = response.headers_mut();
     headers.insert(header::RETRY_AFTER, RETRY_AFTER);
     headers.insert(header::VARY, VARY);
-    let cache = match stranger && facts.only_looks() && facts.header("waitroom-pass").is_none() {
+    let cache = match stranger && facts.only_looks() && facts.header(PASS).is_none() {
         true => HeaderValue::from_static("public, max-age=1"),
         false => HeaderValue::from_static("no-store"),
     };
@@ -146,6 +150,9 @@ pub fn of_page(status: StatusCode, page: Page) -> Response<Body> {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(page.language));
+    if page.packed {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
     headers.insert(header::CONTENT_SECURITY_POLICY, page.policy);
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

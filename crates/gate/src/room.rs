@@ -10,6 +10,7 @@ use waitroom_core::{Board, Hold};
 
 use crate::page::Kept;
 use crate::reach::Reach;
+use crate::renewed::Renewed;
 use crate::session::Activity;
 use crate::verdict::Stand;
 
@@ -29,6 +30,7 @@ pub struct GateRoom {
     pub reach: Reach,
     pub activity: Activity,
     pub pages: Kept,
+    pub renewed: Renewed,
 }
 
 impl GateRoom {
@@ -39,6 +41,7 @@ impl GateRoom {
             reach: Reach::default(),
             activity: Activity::default(),
             pages: Kept::default(),
+            renewed: Renewed::default(),
         }
     }
 

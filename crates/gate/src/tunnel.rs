@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use tokio::sync::watch;
 use waitroom_core::id::TicketId;
 
-use crate::origin::{InFlight, Link, Origin};
+use crate::origin::{InFlight, Taken};
 use crate::room::GateRoom;
 use crate::verdict::Stand;
 
@@ -23,11 +23,9 @@ const BUFFER: usize = 4 * 1024;
 
 #[derive(Debug)]
 pub struct Tunnel {
-    pub link: Link,
-    pub origin: Arc<Origin>,
+    pub taken: Taken,
     pub entered: InFlight,
     pub visitor: OnUpgrade,
-    pub upstream: OnUpgrade,
 }
 
 pub async fn run(
@@ -35,12 +33,15 @@ pub async fn run(
     inside: Option<(Arc<GateRoom>, TicketId)>,
     mut draining: watch::Receiver<bool>,
 ) {
-    let Tunnel { link, origin, entered, visitor, upstream } = tunnel;
-    // The connection hands its socket over by coming to its end.
-    let ((), upstream) = tokio::join!(link.run_out(), upstream);
-    if let (Ok(upstream), Ok(visitor)) = (upstream, visitor.await) {
+    let Tunnel { taken, entered, visitor } = tunnel;
+    let (link, in_use) = taken.into_parts();
+    let (upstream, first) = link.into_parts();
+    let first = std::io::Cursor::new(first);
+    if let Ok(visitor) = visitor.await {
         let (from_visitor, to_visitor) = split(TokioIo::new(visitor));
-        let (from_origin, to_origin) = split(TokioIo::new(upstream));
+        let (from_origin, to_origin) = split(upstream);
+        // What the origin said in one breath with its answer.
+        let from_origin = first.chain(from_origin);
         let moved = AtomicU64::new(0);
         tokio::select! {
             () = pump(from_visitor, to_origin, &moved) => {}
@@ -49,8 +50,7 @@ pub async fn run(
             _ = draining.wait_for(|draining| *draining) => {}
         }
     }
-    origin.give_back(None);
-    drop(entered);
+    drop((in_use, entered));
 }
 
 async fn pump(

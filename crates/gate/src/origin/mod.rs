@@ -3,12 +3,17 @@
 //! A connection to an origin has no task of its own: whoever uses it drives it, in the task of
 //! the visitor's connection (`link.rs`), and an idle one just lies in a list (`pool.rs`). So a
 //! request costs no spawn and no wake-up of another thread. Several origins share the requests;
-//! one that fails is left alone for a while (`health.rs`).
+//! one that fails is left alone for a while (`health.rs`). `upload.rs` frames what goes out,
+//! `head.rs` and `chunks.rs` read what comes in.
 
 mod answer;
+mod chunks;
+mod head;
 mod health;
 mod link;
 mod pool;
+mod stream;
+mod upload;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,9 +23,12 @@ use http::Uri;
 use crate::site::OriginManners;
 
 pub use answer::OriginBody;
+pub use head::Head;
 pub use health::probe;
-pub use link::{Failed, Link, Upload};
-pub use pool::Origin;
+pub use link::Failed;
+pub use pool::{InUse, Origin, Taken};
+pub use stream::Stream;
+pub use upload::Upload;
 
 /// The origins of one site.
 #[derive(Debug)]

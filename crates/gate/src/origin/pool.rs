@@ -1,16 +1,15 @@
 //! One origin: its address, the connections that wait for the next request, and how it is.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::{HeaderValue, Uri};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::health::Health;
 use super::link::{Failed, Link};
+use super::stream::Stream;
 
 /// A connection that has waited this long is closed: most servers close theirs after 5 to 75 s,
 /// and one that is about to be closed is worth nothing.
@@ -34,6 +33,49 @@ struct Idle {
     since: Instant,
 }
 
+/// A connection while a request has it. Dropped, it is closed.
+#[derive(Debug)]
+pub struct Taken {
+    pub link: Link,
+    in_use: InUse,
+}
+
+/// Counts one request at one origin until it is dropped.
+#[derive(Debug)]
+pub struct InUse(Arc<Origin>);
+
+impl InUse {
+    fn of(origin: &Arc<Origin>) -> InUse {
+        origin.in_use.fetch_add(1, Relaxed);
+        InUse(origin.clone())
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.in_use.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Taken {
+    /// The request is over. A connection that can take another one is kept.
+    pub fn give_back(self) {
+        let Taken { link, in_use } = self;
+        let origin = &in_use.0;
+        if link.is_at_rest() {
+            let mut idle = origin.lock();
+            if idle.len() < origin.idle_max {
+                idle.push(Idle { link, since: Instant::now() });
+            }
+        }
+    }
+
+    /// The connection itself, for an upgrade, and its place.
+    pub fn into_parts(self) -> (Link, InUse) {
+        (self.link, self.in_use)
+    }
+}
+
 impl Origin {
     /// `None` for an address that is no plain HTTP one.
     pub fn new(uri: &Uri, idle_max: usize) -> Option<Origin> {
@@ -55,17 +97,17 @@ impl Origin {
 
     /// A connection that waited for this, the newest first, so that the others can grow old.
     /// Those that the origin has closed meanwhile are found here and thrown away.
-    pub fn waiting_link(&self) -> Option<Link> {
+    pub fn waiting(self: &Arc<Origin>) -> Option<Taken> {
         loop {
             let Idle { mut link, since } = self.lock().pop()?;
             if since.elapsed() < IDLE_MAX && link.is_still_good() {
-                self.in_use.fetch_add(1, Relaxed);
-                return Some(link);
+                return Some(Taken { link, in_use: InUse::of(self) });
             }
         }
     }
 
-    pub async fn new_link(&self, within: Duration) -> Result<Link, Failed> {
+    pub async fn connected(self: &Arc<Origin>, within: Duration) -> Result<Taken, Failed> {
+        let in_use = InUse::of(self);
         let connecting = TcpStream::connect((&*self.host, self.port));
         let stream = match tokio::time::timeout(within, connecting).await {
             Ok(Ok(stream)) => stream,
@@ -73,20 +115,7 @@ impl Origin {
         };
         // A request is written whole; waiting for more of it helps nobody.
         let _ = stream.set_nodelay(true);
-        let made = http1::Builder::new().handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = made.map_err(|_| Failed::Connect)?;
-        self.in_use.fetch_add(1, Relaxed);
-        Ok(Link::new(sender, connection.with_upgrades()))
-    }
-
-    /// The request is over. A connection that can take another one is kept.
-    pub fn give_back(&self, link: Option<Link>) {
-        self.in_use.fetch_sub(1, Relaxed);
-        let Some(link) = link else { return };
-        let mut idle = self.lock();
-        if idle.len() < self.idle_max {
-            idle.push(Idle { link, since: Instant::now() });
-        }
+        Ok(Taken { link: Link::new(Stream::Plain(stream)), in_use })
     }
 
     /// Closes what has waited for too long.
