@@ -41,6 +41,8 @@ pub struct Outgoing<'a> {
     /// Ticket and room of somebody inside.
     pub inside: Option<(TicketId, &'a str)>,
     pub framing: Framing,
+    /// Whether it goes to a waitroom, which gets its own cookies.
+    pub ours: bool,
 }
 
 /// How the origin knows where the body ends.
@@ -63,12 +65,15 @@ impl Outgoing<'_> {
         write_field(out, "host", self.host);
         let named = named_by_connection(headers);
         for (name, value) in headers {
-            if *name == header::COOKIE || !goes_on(name) || named.contains(name) {
+            let cookie = *name == header::COOKIE && !self.ours;
+            if cookie || !goes_on(name) || named.contains(name) {
                 continue;
             }
             write_field(out, name.as_str(), value.as_bytes());
         }
-        cookies::write_for_origin(headers, out);
+        if !self.ours {
+            cookies::write_for_origin(headers, out);
+        }
         match (self.upgrade, takes_trailers(headers)) {
             (true, _) => out.extend_from_slice(b"connection: upgrade\r\nupgrade: websocket\r\n"),
             (false, true) => out.extend_from_slice(b"connection: te\r\nte: trailers\r\n"),
@@ -258,6 +263,7 @@ mod tests {
             upgrade,
             inside: None,
             framing: Framing::NoBody,
+            ours: false,
         };
         let mut out = Vec::new();
         request.write(&mut out);

@@ -33,11 +33,12 @@ use crate::forward::{Framing, Hop, Outgoing};
 use crate::gate::{Gate, SiteGate};
 use crate::negotiate::Taste;
 use crate::origin::{Failed, Head, InFlight, Origin, OriginBody, Taken, Upload};
+use crate::remote::Elsewhere;
 use crate::render;
 use crate::room::GateRoom;
 use crate::session;
 use crate::target;
-use crate::tunnel::{self, Tunnel};
+use crate::tunnel::{self, Inside, Tunnel};
 
 /// A request that may go to the origin.
 #[derive(Debug)]
@@ -53,6 +54,10 @@ pub struct Going {
     pub https: bool,
     /// The host that the visitor asked for.
     pub authority: String,
+    /// Somebody inside a room that is elsewhere.
+    pub elsewhere: Option<Elsewhere>,
+    /// Whether the origin is a waitroom, which reads what is for us.
+    pub ours: bool,
 }
 
 /// Tries for one request: the first, and one more.
@@ -119,8 +124,9 @@ impl Going {
                 hop: Hop { client: self.client, https: self.https, authority: &self.authority },
                 host,
                 upgrade,
-                inside: self.visitor.as_ref().map(|(room, ticket)| (*ticket, room.name())),
+                inside: self.inside(),
                 framing,
+                ours: self.ours,
             };
             let had_waited = taken.link.used;
             let write = |out: &mut Vec<u8>| request.write(out);
@@ -149,6 +155,12 @@ impl Going {
         Err(failed)
     }
 
+    /// By which right it goes, as the origin is told.
+    fn inside(&self) -> Option<(TicketId, &str)> {
+        let here = self.visitor.as_ref().map(|(room, ticket)| (*ticket, room.name()));
+        here.or(self.elsewhere.as_ref().map(|who| (who.ticket, who.room.as_str())))
+    }
+
     async fn answer(
         self,
         mut answer: Head,
@@ -156,7 +168,10 @@ impl Going {
         entered: InFlight,
         upgrade: Option<OnUpgrade>,
     ) -> Response<Body> {
-        let said = session::said(&mut answer.headers);
+        let said = match self.ours {
+            true => session::Said::default(),
+            false => session::said(&mut answer.headers),
+        };
         if answer.status == StatusCode::SWITCHING_PROTOCOLS {
             let Some(visitor) = upgrade else {
                 return self
@@ -164,7 +179,11 @@ impl Going {
             };
             one_more(&self.at.counts.tunnels);
             let tunnel = Tunnel { taken, entered, visitor };
-            let inside = self.visitor.clone();
+            let inside = match (self.visitor, self.elsewhere) {
+                (Some((room, ticket)), _) => Inside::Here(room, ticket),
+                (None, Some(who)) => Inside::Elsewhere(self.gate.clone(), self.at, who),
+                (None, None) => Inside::Anybody,
+            };
             tokio::spawn(tunnel::run(tunnel, inside, self.gate.desk.draining.subscribe()));
             return response(answer, Body::empty());
         }

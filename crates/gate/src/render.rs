@@ -38,8 +38,7 @@ pub fn wait(
     why: Why,
 ) -> Response<Body> {
     let Some(room) = room else {
-        let problem = Problem::new(Code::Unavailable, "the waiting room is being brought up");
-        return trouble(&Taste::of(facts), problem);
+        return trouble(&Taste::of(facts), room_away());
     };
     let back_to = target::cleaned(facts.path, facts.query);
     let mut response = match (wants(facts), at.site.waiting) {
@@ -59,7 +58,7 @@ pub fn wait(
                 page::for_stranger(room, &shown, takes_gzip(facts.headers)),
             )
         }
-        (Wants::Json, _) => waiting_document(at, room, &back_to),
+        (Wants::Json, _) => waiting_document(at, room.name(), &back_to),
         (Wants::Nothing, _) => nothing(at.site.waiting_status),
     };
     let shown = cookies::shown(facts.headers, room.name(), gate.dev());
@@ -88,13 +87,7 @@ pub fn refuse(
     facts: &Facts<'_>,
     refusal: &Refusal,
 ) -> Response<Body> {
-    let problem = match refusal {
-        Refusal::Forged(why) => {
-            let detail = format!("the pass was refused ({}); join for a new one", why.code());
-            Problem::new(Code::PassRefused, detail)
-        }
-        Refusal::Maintenance { reason } => Problem::new(Code::Maintenance, reason.clone()),
-    };
+    let problem = refused(refusal);
     let problem = match room {
         Some(room) => problem.in_room(room.desk.name()),
         None => problem,
@@ -114,6 +107,21 @@ pub fn refuse(
         }
     }
     response
+}
+
+/// What is wrong, in words.
+pub fn refused(refusal: &Refusal) -> Problem {
+    match refusal {
+        Refusal::Forged(why) => {
+            let detail = format!("the pass was refused ({}); join for a new one", why.code());
+            Problem::new(Code::PassRefused, detail)
+        }
+        Refusal::Maintenance { reason } => Problem::new(Code::Maintenance, reason.clone()),
+    }
+}
+
+pub fn room_away() -> Problem {
+    Problem::new(Code::Unavailable, "the waiting room is being brought up")
 }
 
 /// A problem in the form that the client can use.
@@ -161,8 +169,7 @@ pub fn of_page(status: StatusCode, page: Page) -> Response<Body> {
 }
 
 /// For programs: where to join, ask and claim, so that an application can queue for one action.
-fn waiting_document(at: &SiteGate, room: &GateRoom, back_to: &str) -> Response<Body> {
-    let name = room.name();
+pub fn waiting_document(at: &SiteGate, name: &str, back_to: &str) -> Response<Body> {
     let address = |verb: &str| format!("{BASE}/v1/rooms/{name}/{verb}");
     let document = json!({
         "type": "https://waitroom.dev/problems/pass_required",
@@ -184,7 +191,7 @@ fn waiting_document(at: &SiteGate, room: &GateRoom, back_to: &str) -> Response<B
     response
 }
 
-fn nothing(status: StatusCode) -> Response<Body> {
+pub fn nothing(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     // A picture with status 200 and no bytes would be kept as a broken one.
     let status = if status.is_success() { StatusCode::SERVICE_UNAVAILABLE } else { status };

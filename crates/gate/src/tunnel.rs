@@ -12,7 +12,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use tokio::sync::watch;
 use waitroom_core::id::TicketId;
 
+use crate::gate::{Gate, SiteGate};
 use crate::origin::{InFlight, Taken};
+use crate::remote::Elsewhere;
 use crate::room::GateRoom;
 use crate::verdict::Stand;
 
@@ -28,11 +30,17 @@ pub struct Tunnel {
     pub visitor: OnUpgrade,
 }
 
-pub async fn run(
-    tunnel: Tunnel,
-    inside: Option<(Arc<GateRoom>, TicketId)>,
-    mut draining: watch::Receiver<bool>,
-) {
+/// Whose tunnel it is, and how it is seen that they are no longer inside.
+#[derive(Debug)]
+pub enum Inside {
+    /// A request that needed no pass.
+    Anybody,
+    Here(Arc<GateRoom>, TicketId),
+    /// The room is elsewhere: until its owner says so, or the pass that was shown is over.
+    Elsewhere(Arc<Gate>, Arc<SiteGate>, Elsewhere),
+}
+
+pub async fn run(tunnel: Tunnel, inside: Inside, mut draining: watch::Receiver<bool>) {
     let Tunnel { taken, entered, visitor } = tunnel;
     let (link, in_use) = taken.into_parts();
     let (upstream, first) = link.into_parts();
@@ -68,20 +76,30 @@ async fn pump(
     let _ = to.shutdown().await;
 }
 
-async fn session_ends(inside: Option<(Arc<GateRoom>, TicketId)>, moved: &AtomicU64) {
-    let Some((room, ticket)) = inside else { return std::future::pending().await };
+async fn session_ends(inside: Inside, moved: &AtomicU64) {
     let mut seen = 0;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        if room.stand(ticket) == Stand::Ended {
-            return;
-        }
-        let now = moved.load(Relaxed);
-        if now > seen
-            && let Some(presented) = room.desk.presented(ticket, None)
-        {
-            seen = now;
-            room.activity.note(presented.ticket);
+        match &inside {
+            Inside::Anybody => std::future::pending().await,
+            Inside::Here(room, ticket) => {
+                if room.stand(*ticket) == Stand::Ended {
+                    return;
+                }
+                let now = moved.load(Relaxed);
+                if now > seen
+                    && let Some(presented) = room.desk.presented(*ticket, None)
+                {
+                    seen = now;
+                    room.activity.note(presented.ticket);
+                }
+            }
+            Inside::Elsewhere(gate, at, who) => {
+                let ended = at.remote.as_ref().is_none_or(|remote| remote.has_ended(who));
+                if ended || gate.desk.now_s() >= who.expires_s {
+                    return;
+                }
+            }
         }
     }
 }

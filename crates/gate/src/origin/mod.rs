@@ -13,6 +13,7 @@ mod health;
 mod link;
 mod pool;
 mod stream;
+mod tls;
 mod upload;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use health::probe;
 pub use link::Failed;
 pub use pool::{InUse, Origin, Taken};
 pub use stream::Stream;
+pub use tls::Trust;
 pub use upload::Upload;
 
 /// The origins of one site.
@@ -50,14 +52,15 @@ impl Drop for InFlight {
 }
 
 impl Origins {
-    pub fn new(addresses: &[Uri], manners: OriginManners) -> Origins {
-        let all = addresses.iter().filter_map(|uri| Origin::new(uri, manners.idle_connections_max));
-        Origins {
-            all: all.map(Arc::new).collect(),
-            manners,
-            in_flight: Arc::default(),
-            turn: AtomicUsize::new(0),
-        }
+    /// The error, in words for the operator, is about certificates.
+    pub fn new(addresses: &[Uri], manners: OriginManners) -> Result<Origins, String> {
+        let tls = addresses.iter().any(|uri| uri.scheme_str() == Some("https"));
+        let trust = tls.then(|| Trust::load(manners.ca.as_deref())).transpose()?;
+        let all = addresses.iter().filter_map(|uri| {
+            Origin::new(uri, manners.idle_connections_max, trust.as_ref()).map(Arc::new)
+        });
+        let all = all.collect();
+        Ok(Origins { all, manners, in_flight: Arc::default(), turn: AtomicUsize::new(0) })
     }
 
     /// How many requests are at the origins now.

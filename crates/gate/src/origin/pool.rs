@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use super::health::Health;
 use super::link::{Failed, Link};
 use super::stream::Stream;
+use super::tls::Trust;
 
 /// A connection that has waited this long is closed: most servers close theirs after 5 to 75 s,
 /// and one that is about to be closed is worth nothing.
@@ -19,6 +20,8 @@ const IDLE_MAX: Duration = Duration::from_secs(30);
 pub struct Origin {
     host: String,
     port: u16,
+    /// How it proves who it is; none where it is spoken to in the clear.
+    trust: Option<Trust>,
     /// What the origin is called when it is not to see the visitor's host.
     pub host_header: HeaderValue,
     idle: Mutex<Vec<Idle>>,
@@ -77,12 +80,18 @@ impl Taken {
 }
 
 impl Origin {
-    /// `None` for an address that is no plain HTTP one.
-    pub fn new(uri: &Uri, idle_max: usize) -> Option<Origin> {
-        let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
+    /// `None` for an address that is no HTTP one. `trust` is whom to believe over TLS.
+    pub fn new(uri: &Uri, idle_max: usize, trust: Option<&Trust>) -> Option<Origin> {
+        let authority = uri.authority()?;
+        let (usual_port, trust) = match uri.scheme_str()? {
+            "http" => (80, None),
+            "https" => (443, Some(trust?.clone())),
+            _ => return None,
+        };
         Some(Origin {
             host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: authority.port_u16().unwrap_or(80),
+            port: authority.port_u16().unwrap_or(usual_port),
+            trust,
             host_header: HeaderValue::from_str(authority.as_str()).ok()?,
             idle: Mutex::default(),
             idle_max,
@@ -108,14 +117,19 @@ impl Origin {
 
     pub async fn connected(self: &Arc<Origin>, within: Duration) -> Result<Taken, Failed> {
         let in_use = InUse::of(self);
-        let connecting = TcpStream::connect((&*self.host, self.port));
-        let stream = match tokio::time::timeout(within, connecting).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(_)) | Err(_) => return Err(Failed::Connect),
-        };
+        let connected = tokio::time::timeout(within, self.stream()).await;
+        let stream = connected.ok().flatten().ok_or(Failed::Connect)?;
+        Ok(Taken { link: Link::new(stream), in_use })
+    }
+
+    async fn stream(&self) -> Option<Stream> {
+        let stream = TcpStream::connect((&*self.host, self.port)).await.ok()?;
         // A request is written whole; waiting for more of it helps nobody.
         let _ = stream.set_nodelay(true);
-        Ok(Taken { link: Link::new(Stream::Plain(stream)), in_use })
+        match &self.trust {
+            None => Some(Stream::Plain(stream)),
+            Some(trust) => trust.connect(&self.host, stream).await,
+        }
     }
 
     /// Closes what has waited for too long.
