@@ -1,7 +1,7 @@
 //! `GET /gate/check`: the same verdict for other proxies, which carry it out themselves.
 //!
 //! A proxy asks before it forwards: nginx by `auth_request`, Caddy by `forward_auth`, Traefik by
-//! ForwardAuth, Envoy by `ext_authz` over HTTP. There are two ways to ask:
+//! ForwardAuth, Envoy by `ext_authz` over HTTP (over gRPC: `authz.rs`). There are two ways to ask:
 //!
 //! - `/gate/check?room=ROOM&as=FORM`, and what the visitor asked for in headers (nginx, Caddy,
 //!   Traefik). Without `room` the site with that host decides;
@@ -39,7 +39,7 @@ pub const PATH: &str = "/gate/check";
 
 /// In what form a proxy can use "no".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum As {
+pub enum As {
     Status,
     Redirect,
     Page,
@@ -47,7 +47,7 @@ enum As {
 
 impl As {
     /// A word that nobody knows is a mistake in a configuration: better seen than guessed at.
-    fn of(word: Option<&str>) -> Option<As> {
+    pub fn of(word: Option<&str>) -> Option<As> {
         match word {
             None | Some("status") => Some(As::Status),
             Some("redirect") => Some(As::Redirect),
@@ -59,29 +59,41 @@ impl As {
 
 /// `rest` is where our own path ends.
 pub fn check(gate: &Gate, head: &Parts, client: IpAddr, rest: usize) -> Response<Body> {
-    let Some(Question { room, form, asked }) = Question::of(head, rest) else {
-        return answer(StatusCode::FORBIDDEN, None);
-    };
+    match Question::of(head, rest) {
+        Some(question) => answer(gate, &question, &head.headers, client),
+        None => plain(StatusCode::FORBIDDEN, None),
+    }
+}
+
+/// The verdict, in the form that was asked for.
+pub fn answer(
+    gate: &Gate,
+    question: &Question,
+    headers: &HeaderMap,
+    client: IpAddr,
+) -> Response<Body> {
+    let Question { room, form, asked } = question;
+    let form = *form;
     let facts = Facts {
         host: &asked.host,
         path: &asked.path,
         query: asked.query.as_deref(),
         method: &asked.method,
-        headers: &head.headers,
+        headers,
         client,
         now_s: gate.desk.now_s(),
     };
     let at = match room {
-        Some(room) => Some(for_room(gate, room)),
+        Some(room) => Some(for_room(gate, room.clone())),
         None => gate.site(facts.host).cloned(),
     };
-    let Some(at) = at else { return answer(StatusCode::FORBIDDEN, None) };
+    let Some(at) = at else { return plain(StatusCode::FORBIDDEN, None) };
     let (room, verdict) = gate.judge(&at, &facts);
     let room = room.as_deref();
     match verdict {
-        Verdict::Bypass(_) => answer(StatusCode::OK, room),
+        Verdict::Bypass(_) => plain(StatusCode::OK, room),
         Verdict::Pass(passed) => {
-            let mut response = answer(StatusCode::OK, room);
+            let mut response = plain(StatusCode::OK, room);
             let headers = response.headers_mut();
             if let Ok(ticket) = HeaderValue::from_str(&passed.ticket.to_string()) {
                 headers.insert(forward::TICKET, ticket);
@@ -110,13 +122,13 @@ pub fn check(gate: &Gate, head: &Parts, client: IpAddr, rest: usize) -> Response
         },
         Verdict::Refuse(refusal) => match form {
             As::Page => render::refuse(gate, &at, room, &facts, &refusal),
-            As::Status | As::Redirect => answer(StatusCode::FORBIDDEN, room),
+            As::Status | As::Redirect => plain(StatusCode::FORBIDDEN, room),
         },
     }
 }
 
 /// Nothing but a status, and which room it was.
-fn answer(status: StatusCode, room: Option<&GateRoom>) -> Response<Body> {
+pub fn plain(status: StatusCode, room: Option<&GateRoom>) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -132,11 +144,12 @@ fn for_room(gate: &Gate, room: RoomName) -> Arc<SiteGate> {
 }
 
 /// What a proxy wants to know, and in which form.
-struct Question {
+#[derive(Debug)]
+pub struct Question {
     /// None: the room of the site with that host.
-    room: Option<RoomName>,
-    form: As,
-    asked: Asked,
+    pub room: Option<RoomName>,
+    pub form: As,
+    pub asked: Asked,
 }
 
 impl Question {
@@ -161,7 +174,8 @@ impl Question {
 }
 
 /// What the visitor asked the other proxy for.
-struct Asked {
+#[derive(Debug)]
+pub struct Asked {
     host: String,
     path: String,
     query: Option<String>,
@@ -169,6 +183,12 @@ struct Asked {
 }
 
 impl Asked {
+    /// As a proxy says it outright.
+    pub fn at(host: &str, address: &str, method: Method) -> Option<Asked> {
+        let (path, query) = split(address);
+        path.starts_with('/').then(|| Asked { host: bare(host), path, query, method })
+    }
+
     /// As it is told in headers.
     fn told(head: &Parts) -> Option<Asked> {
         let headers = &head.headers;
@@ -199,7 +219,9 @@ fn bare(host: &str) -> String {
 
 /// A path with its query, or a whole address (Traefik and some others send one).
 fn split(address: &str) -> (String, Option<String>) {
-    let path = match address.find("://") {
+    // Only what does not begin as a path can be a whole address: a visitor can write `://` into
+    // a query, and would choose the path by it.
+    let path = match address.find("://").filter(|_| !address.starts_with('/')) {
         Some(at) => {
             let after = &address[at + 3..];
             after.find('/').map_or("/", |at| &after[at..])
@@ -282,6 +304,9 @@ mod tests {
             assert_eq!(asked("/gate/check?room=sale", &[one, other]), None, "{one:?} {other:?}");
             assert_eq!(asked("/gate/check?room=sale", &[other, one]), None, "{other:?} {one:?}");
         }
+        // A whole address in the query is no address of the request.
+        let told = [("host", "a"), ("x-original-uri", "/checkout?next=http://a/assets/x")];
+        assert_eq!(asked("/gate/check", &told).expect("told").2, "/checkout");
         for uri in ["/gate/check/", "/gate/check/sale", "/gate/check/sale/x/a", "/gate/check?as=x"]
         {
             assert_eq!(asked(uri, &[]), None, "{uri}");

@@ -79,40 +79,31 @@ pub fn clear(kind: Kind, room: &str, dev: bool) -> HeaderValue {
     set(kind, room, "", 0, dev).expect("room names are plain ASCII")
 }
 
-/// The visitor's cookies without those that are nobody's business but ours. The pass stays: an
-/// origin may check it once more. `None` when nothing of ours is among them.
-pub fn for_origin(headers: &HeaderMap) -> Option<Option<HeaderValue>> {
-    let ours = |pair: &str| {
-        let name = pair.trim_ascii();
-        let name = name.strip_prefix(HOST).unwrap_or(name);
-        ["wr-gate-", "wr-staff-", "wr-ticket-"].iter().any(|begin| name.starts_with(begin))
-    };
-    let mut lines = headers.get_all(header::COOKIE).iter();
-    // HTTP/2 may send a line for each cookie; origins of HTTP/1.1 expect one (RFC 9113, 8.2.3).
-    let several = headers.get_all(header::COOKIE).iter().nth(1).is_some();
-    let any_ours = lines.any(|line| line.to_str().is_ok_and(|line| line.split(';').any(ours)));
-    if !any_ours && !several {
-        return None;
-    }
-    let mut kept: Vec<u8> = Vec::new();
+/// Writes the visitor's cookies without those that are nobody's business but ours, as one line:
+/// HTTP/2 may send a line for each, and origins of HTTP/1.1 expect one (RFC 9113, 8.2.3). The
+/// pass stays: an origin may check it once more.
+pub fn write_for_origin(headers: &HeaderMap, out: &mut Vec<u8>) {
+    const BEGIN: &[u8] = b"cookie: ";
+    let before = out.len();
     for line in headers.get_all(header::COOKIE) {
-        let Ok(line) = line.to_str() else {
-            push(&mut kept, line.as_bytes());
-            continue;
-        };
-        for pair in line.split(';').filter(|pair| !ours(pair) && !pair.trim_ascii().is_empty()) {
-            push(&mut kept, pair.trim_ascii().as_bytes());
+        for pair in line.as_bytes().split(|byte| *byte == b';') {
+            let pair = pair.trim_ascii();
+            if pair.is_empty() || is_secret(pair) {
+                continue;
+            }
+            out.extend_from_slice(if out.len() == before { BEGIN } else { b"; " });
+            out.extend_from_slice(pair);
         }
     }
-    let value = HeaderValue::from_bytes(&kept).ok().filter(|value| !value.is_empty());
-    Some(value)
+    if out.len() > before {
+        out.extend_from_slice(b"\r\n");
+    }
 }
 
-fn push(kept: &mut Vec<u8>, pair: &[u8]) {
-    if !kept.is_empty() {
-        kept.extend_from_slice(b"; ");
-    }
-    kept.extend_from_slice(pair);
+fn is_secret(pair: &[u8]) -> bool {
+    let name = pair.strip_prefix(HOST.as_bytes()).unwrap_or(pair);
+    let Some(rest) = name.strip_prefix(b"wr-") else { return false };
+    [&b"gate-"[..], b"staff-", b"ticket-"].iter().any(|begin| rest.starts_with(begin))
 }
 
 #[cfg(test)]
@@ -142,14 +133,16 @@ mod tests {
     #[test]
     fn the_origin_gets_the_shop_s_cookies_and_the_pass_but_no_secret_of_ours() {
         let went = |lines: &[&str]| {
-            for_origin(&jar(lines)).map(|it| it.map(|it| it.to_str().expect("plain").to_owned()))
+            let mut out = Vec::new();
+            write_for_origin(&jar(lines), &mut out);
+            String::from_utf8(out).expect("plain")
         };
-        assert_eq!(went(&["a=b; c=d"]), None);
-        assert_eq!(went(&["__Host-wr-ticket-x=t"]), Some(None));
+        assert_eq!(went(&["a=b; c=d"]), "cookie: a=b; c=d\r\n");
+        assert_eq!(went(&["__Host-wr-ticket-x=t"]), "");
         assert_eq!(
             went(&["a=b; __Host-wr-gate-x=g; __Host-wr-pass-x=p; wr-staff-x=s"]),
-            Some(Some("a=b; __Host-wr-pass-x=p".to_owned()))
+            "cookie: a=b; __Host-wr-pass-x=p\r\n"
         );
-        assert_eq!(went(&["a=b", "c=d"]), Some(Some("a=b; c=d".to_owned())));
+        assert_eq!(went(&["a=b", "c=d"]), "cookie: a=b; c=d\r\n");
     }
 }

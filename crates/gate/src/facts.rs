@@ -2,7 +2,12 @@
 
 use std::net::IpAddr;
 
-use http::{HeaderMap, Method};
+use http::header::AsHeaderName;
+use http::{HeaderMap, HeaderName, Method};
+
+/// Where a program shows its pass.
+pub const PASS: HeaderName = HeaderName::from_static("waitroom-pass");
+pub const STAFF: HeaderName = HeaderName::from_static("waitroom-staff");
 
 /// One request. The same facts come from a request of our own listener, from another proxy's
 /// question, and from a service that asks for itself.
@@ -20,7 +25,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub fn header(&self, name: &str) -> Option<&'a str> {
+    pub fn header(&self, name: impl AsHeaderName) -> Option<&'a str> {
         self.headers.get(name)?.to_str().ok()
     }
 

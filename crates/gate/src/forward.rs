@@ -1,19 +1,19 @@
 //! Headers on their way through: what belongs to one hop stays behind, what the gate knows is
 //! added, and nothing that only the gate may say is taken from a visitor.
 
-use std::fmt::Write;
+use std::io::Write;
 use std::net::IpAddr;
 
 use http::header::{self, HeaderName};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, Method};
+use waitroom_core::id::TicketId;
 
 use crate::cookies;
 
 pub const TICKET: HeaderName = HeaderName::from_static("waitroom-ticket");
 pub const ROOM: HeaderName = HeaderName::from_static("waitroom-room");
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+/// Enough for the head of nearly every request, so that it is written without growing.
+const HEAD_BYTES: usize = 1_024;
 
 /// Who asked, and how, as the origin is told.
 #[derive(Clone, Copy, Debug)]
@@ -24,48 +24,141 @@ pub struct Hop<'a> {
     pub authority: &'a str,
 }
 
-/// The visitor's headers become those of a request to the origin. `upgrade` keeps a WebSocket's
-/// two headers; any other upgrade is left out, and the request goes on without it.
-pub fn to_origin(headers: &mut HeaderMap, hop: &Hop<'_>, upgrade: bool) {
-    let trailers = headers.get_all(header::TE).iter().any(|it| {
-        it.to_str().is_ok_and(|it| tokens(it).any(|it| it.eq_ignore_ascii_case("trailers")))
-    });
-    strip_hop(headers);
-    let ours: Vec<HeaderName> = headers.keys().filter(|name| is_ours(name)).cloned().collect();
-    for name in ours {
-        remove(headers, &name);
-    }
-    remove(headers, &header::CONTENT_LENGTH);
-    remove(headers, &header::EXPECT);
-    if trailers {
-        headers.insert(header::TE, HeaderValue::from_static("trailers"));
-        headers.insert(header::CONNECTION, HeaderValue::from_static("te"));
-    }
-    if upgrade {
-        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    }
-    match cookies::for_origin(headers) {
-        Some(Some(kept)) => {
-            headers.insert(header::COOKIE, kept);
+/// A request as it goes to an origin.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    pub method: &'a Method,
+    /// Path and query.
+    pub path: &'a str,
+    /// The visitor's.
+    pub headers: &'a HeaderMap,
+    pub hop: Hop<'a>,
+    /// What the origin is to take for its own name.
+    pub host: &'a [u8],
+    /// Whether a WebSocket is wanted; any other upgrade is left out, and the request goes on
+    /// without it.
+    pub upgrade: bool,
+    /// Ticket and room of somebody inside.
+    pub inside: Option<(TicketId, &'a str)>,
+    pub framing: Framing,
+    /// Whether it goes to a waitroom, which gets its own cookies.
+    pub ours: bool,
+}
+
+/// How the origin knows where the body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    NoBody,
+    Length(u64),
+    Chunked,
+}
+
+impl Outgoing<'_> {
+    /// Writes the head, with one framing, from what was read and from what the gate knows.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let headers = self.headers;
+        out.reserve(HEAD_BYTES);
+        out.extend_from_slice(self.method.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(self.path.as_bytes());
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        write_field(out, "host", self.host);
+        let named = named_by_connection(headers);
+        for (name, value) in headers {
+            let cookie = *name == header::COOKIE && !self.ours;
+            if cookie || !goes_on(name) || named.contains(name) {
+                continue;
+            }
+            write_field(out, name.as_str(), value.as_bytes());
         }
-        Some(None) => remove(headers, &header::COOKIE),
-        None => {}
+        if !self.ours {
+            cookies::write_for_origin(headers, out);
+        }
+        match (self.upgrade, takes_trailers(headers)) {
+            (true, _) => out.extend_from_slice(b"connection: upgrade\r\nupgrade: websocket\r\n"),
+            (false, true) => out.extend_from_slice(b"connection: te\r\nte: trailers\r\n"),
+            (false, false) => {}
+        }
+        self.write_hop(out);
+        match self.framing {
+            // A length of nothing is a length: some origins ask for one.
+            Framing::NoBody
+                if matches!(*self.method, Method::POST | Method::PUT | Method::PATCH) =>
+            {
+                out.extend_from_slice(b"content-length: 0\r\n");
+            }
+            Framing::NoBody => {}
+            Framing::Length(bytes) => {
+                let _ = write!(out, "content-length: {bytes}\r\n");
+            }
+            Framing::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+        }
+        out.extend_from_slice(b"\r\n");
     }
-    let proto = if hop.https { "https" } else { "http" };
-    let mut text = String::with_capacity(80);
-    let _ = write!(text, "{}", hop.client);
-    put(headers, X_FORWARDED_FOR, &text);
-    text.clear();
-    // RFC 7239: an IPv6 address stands in brackets, and then in quotes.
-    let _ = match hop.client {
-        IpAddr::V4(client) => write!(text, "for={client}"),
-        IpAddr::V6(client) => write!(text, "for=\"[{client}]\""),
-    };
-    let _ = write!(text, ";host=\"{}\";proto={proto}", hop.authority);
-    put(headers, header::FORWARDED, &text);
-    put(headers, X_FORWARDED_HOST, hop.authority);
-    headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static(proto));
+
+    /// What the gate knows: who asked, for what, and by which right.
+    fn write_hop(&self, out: &mut Vec<u8>) {
+        let Hop { client, https, authority } = self.hop;
+        let proto = if https { "https" } else { "http" };
+        // RFC 7239: an IPv6 address stands in brackets, and then in quotes.
+        let _ = match client {
+            IpAddr::V4(client) => {
+                write!(out, "x-forwarded-for: {client}\r\nforwarded: for={client}")
+            }
+            IpAddr::V6(client) => {
+                write!(out, "x-forwarded-for: {client}\r\nforwarded: for=\"[{client}]\"")
+            }
+        };
+        for part in [";host=\"", authority, "\";proto=", proto, "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        write_field(out, "x-forwarded-host", authority.as_bytes());
+        write_field(out, "x-forwarded-proto", proto.as_bytes());
+        if let Some((ticket, room)) = self.inside {
+            let _ = write!(out, "{TICKET}: {ticket}\r\n");
+            write_field(out, ROOM.as_str(), room.as_bytes());
+        }
+    }
+}
+
+pub fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn takes_trailers(headers: &HeaderMap) -> bool {
+    headers.get_all(header::TE).iter().any(|it| {
+        it.to_str().is_ok_and(|it| tokens(it).any(|it| it.eq_ignore_ascii_case("trailers")))
+    })
+}
+
+/// What `Connection` names belongs to one hop, but a visitor must not be able to take these from
+/// a request by naming them.
+fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    let lines = headers.get_all(header::CONNECTION).iter().filter_map(|line| line.to_str().ok());
+    lines
+        .flat_map(tokens)
+        // What nearly everybody says.
+        .filter(|token| !token.eq_ignore_ascii_case("keep-alive"))
+        .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
+        .filter(|name| !matches!(*name, header::HOST | header::COOKIE | header::CONTENT_LENGTH))
+        .collect()
+}
+
+/// Whether a visitor's header is for the origin to see.
+fn goes_on(name: &HeaderName) -> bool {
+    match *name {
+        header::HOST | header::CONTENT_LENGTH | header::EXPECT | header::FORWARDED => false,
+        header::ACCEPT
+        | header::ACCEPT_ENCODING
+        | header::ACCEPT_LANGUAGE
+        | header::USER_AGENT
+        | header::REFERER
+        | header::CACHE_CONTROL => true,
+        _ => !is_of_one_hop(name) && !is_ours(name),
+    }
 }
 
 /// What a visitor may say behind a body: nothing that the gate says, that frames a message, or
@@ -88,44 +181,30 @@ pub fn trailers_to_origin(trailers: &mut HeaderMap) {
     }
 }
 
-/// The origin's headers become those of an answer to the visitor.
-pub fn to_visitor(headers: &mut HeaderMap, upgrade: bool) {
-    let protocol = if upgrade { headers.get(header::UPGRADE).cloned() } else { None };
-    strip_hop(headers);
-    if let Some(protocol) = protocol {
-        headers.insert(header::UPGRADE, protocol);
-        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+/// What an origin may say behind a body: nothing that frames a message or is for us alone.
+pub fn trailers_to_visitor(trailers: &mut HeaderMap) {
+    trailers_to_origin(trailers);
+    remove(trailers, &header::SET_COOKIE);
+}
+
+/// What RFC 9110 (7.6.1) calls hop by hop.
+pub fn is_of_one_hop(name: &HeaderName) -> bool {
+    match *name {
+        header::CONNECTION
+        | header::PROXY_AUTHORIZATION
+        | header::PROXY_AUTHENTICATE
+        | header::TE
+        | header::TRANSFER_ENCODING
+        | header::UPGRADE => true,
+        _ => matches!(name.as_str(), "keep-alive" | "proxy-connection"),
     }
 }
 
-/// What RFC 9110 (7.6.1) calls hop by hop, and what `Connection` names besides.
 fn strip_hop(headers: &mut HeaderMap) {
-    if headers.contains_key(header::CONNECTION) {
-        let named: Vec<HeaderName> = headers
-            .get_all(header::CONNECTION)
-            .iter()
-            .filter_map(|line| line.to_str().ok())
-            .flat_map(tokens)
-            .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
-            // A visitor must not be able to take these from a request by naming them.
-            .filter(|name| !matches!(*name, header::HOST | header::COOKIE | header::CONTENT_LENGTH))
-            .collect();
-        for name in named {
-            remove(headers, &name);
-        }
-    }
-    const HOP: [HeaderName; 8] = [
-        header::CONNECTION,
-        HeaderName::from_static("keep-alive"),
-        HeaderName::from_static("proxy-connection"),
-        header::PROXY_AUTHORIZATION,
-        header::PROXY_AUTHENTICATE,
-        header::TE,
-        header::TRANSFER_ENCODING,
-        header::UPGRADE,
-    ];
-    for name in &HOP {
-        remove(headers, name);
+    let of_one_hop: Vec<HeaderName> =
+        headers.keys().filter(|name| is_of_one_hop(name)).cloned().collect();
+    for name in of_one_hop {
+        remove(headers, &name);
     }
 }
 
@@ -152,22 +231,18 @@ fn is_told(name: &str) -> bool {
         || name.starts_with("waitroom-")
 }
 
-fn tokens(line: &str) -> impl Iterator<Item = &str> {
+pub fn tokens(line: &str) -> impl Iterator<Item = &str> {
     line.split(',').map(str::trim_ascii).filter(|token| !token.is_empty())
 }
 
-fn put(headers: &mut HeaderMap, name: HeaderName, text: &str) {
-    if let Ok(value) = HeaderValue::from_str(text) {
-        headers.insert(name, value);
-    }
-}
-
-fn remove(headers: &mut HeaderMap, name: &HeaderName) {
+pub fn remove(headers: &mut HeaderMap, name: &HeaderName) {
     while headers.remove(name).is_some() {}
 }
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     fn sent(headers: &[(&str, &str)], upgrade: bool) -> Vec<(String, String)> {
@@ -179,10 +254,24 @@ mod tests {
             );
         }
         let hop = Hop { client: [203, 0, 113, 9].into(), https: true, authority: "shop.example" };
-        to_origin(&mut map, &hop, upgrade);
-        map.iter()
-            .map(|(name, value)| (name.to_string(), value.to_str().expect("plain").to_owned()))
-            .collect()
+        let request = Outgoing {
+            method: &Method::GET,
+            path: "/a?b",
+            headers: &map,
+            hop,
+            host: b"shop.example",
+            upgrade,
+            inside: None,
+            framing: Framing::NoBody,
+            ours: false,
+        };
+        let mut out = Vec::new();
+        request.write(&mut out);
+        let text = String::from_utf8(out).expect("plain");
+        let text = text.strip_prefix("GET /a?b HTTP/1.1\r\nhost: shop.example\r\n");
+        let text = text.and_then(|text| text.strip_suffix("\r\n")).expect("one request");
+        let fields = text.lines().map(|line| line.split_once(": ").expect("a field"));
+        fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
     fn names(sent: &[(String, String)]) -> Vec<&str> {

@@ -28,11 +28,11 @@ use waitroom_listen::{Nets, Peer, client_address};
 
 use crate::body::Body;
 use crate::facts::Facts;
-use crate::forward::Hop;
 use crate::framing::{self, Addressed};
 use crate::gate::{Gate, SiteGate};
 use crate::negotiate::Taste;
 use crate::proxy::Going;
+use crate::remote::{self, Caller};
 use crate::verdict::Verdict;
 use crate::{BASE, check, render, target, wait};
 
@@ -90,6 +90,16 @@ impl Front {
     }
 
     fn own(&self, head: Parts, body: Incoming) -> Answer {
+        if self.gate.sites.iter().any(|at| at.remote.is_some())
+            && let Ok(to) = framing::check(&head)
+            && let Some(at) = self.gate.site(&to.host).filter(|at| at.remote.is_some())
+        {
+            let (gate, at, caller) = (self.gate.clone(), at.clone(), self.caller(&head));
+            return Answer::Later(Box::pin(async move {
+                let remote = at.remote.as_ref().expect("it was looked for");
+                remote::own(gate, remote, to, head, body, caller).await
+            }));
+        }
         let path = head.uri.path();
         match &path[BASE.len()..] {
             "/wait" => {
@@ -109,12 +119,22 @@ impl Front {
         }
     }
 
+    fn caller(&self, head: &Parts) -> Caller {
+        let client = client_address(self.peer, &head.headers, &self.trusted);
+        Caller { client, https: self.https(head) }
+    }
+
     fn check(&self, head: &Parts, base: usize) -> Answer {
         let client = client_address(self.peer, &head.headers, &self.trusted);
         now(check::check(&self.gate, head, client, base + check::PATH.len()))
     }
 
     fn gated(&self, at: &Arc<SiteGate>, to: Addressed, head: Parts, body: Incoming) -> Answer {
+        if at.remote.is_some() {
+            let caller = self.caller(&head);
+            let visit = remote::visit(self.gate.clone(), at.clone(), to, head, body, caller);
+            return Answer::Later(Box::pin(visit));
+        }
         let client = client_address(self.peer, &head.headers, &self.trusted);
         let facts = Facts {
             host: &to.host,
@@ -146,13 +166,12 @@ impl Front {
                 (room.map(|room| (room, passed.ticket)), fresh)
             }
         };
-        let taste = Taste::of(&facts);
         let https = self.https(&head);
-        let going = Going { gate: self.gate.clone(), at: at.clone(), visitor, fresh, taste };
-        Answer::Later(Box::pin(async move {
-            let hop = Hop { client, https, authority: &to.authority };
-            going.go(head, body, hop).await
-        }))
+        let (gate, at, authority) = (self.gate.clone(), at.clone(), to.authority);
+        let (elsewhere, ours) = (None, false);
+        let going =
+            Going { gate, at, visitor, fresh, head, client, https, authority, elsewhere, ours };
+        Answer::Later(Box::pin(going.go(body)))
     }
 }
 

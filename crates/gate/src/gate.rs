@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use http::HeaderValue;
+use http::{HeaderValue, header};
 use serde_json::{Map, Value, json};
 use waitroom_api::Desk;
 use waitroom_api::desk::GateDesk;
@@ -22,6 +22,7 @@ use crate::counts::Counts;
 use crate::facts::Facts;
 use crate::origin::Origins;
 use crate::reach::Cap;
+use crate::remote::Remote;
 use crate::room::{GateRoom, View};
 use crate::session;
 use crate::site::{Fail, Site};
@@ -61,14 +62,20 @@ pub struct SiteGate {
     pub counts: Counts,
     pub signals: Signals,
     pub following: Following,
+    /// Its rooms, when they are run elsewhere.
+    pub remote: Option<Remote>,
     cap: Cap,
 }
 
 impl SiteGate {
-    fn new(site: Site) -> SiteGate {
-        let origins = Origins::new(&site.origins, site.manners.clone());
+    /// The error is for the operator.
+    pub fn new(site: Site) -> Result<SiteGate, String> {
+        let named = |why: String| format!("site {:?}: {why}", site.name);
+        let origins = Origins::new(&site.origins, site.manners.clone()).map_err(named)?;
+        let remote = site.room_at.as_ref().map(|at| Remote::new(&site, at));
+        let remote = remote.transpose().map_err(named)?;
         let (counts, signals, following, cap) = Default::default();
-        SiteGate { site, origins, counts, signals, following, cap }
+        Ok(SiteGate { site, origins, counts, signals, following, remote, cap })
     }
 }
 
@@ -79,17 +86,27 @@ const BARE_MAX: usize = 1_000;
 pub const HERE: &str = "here";
 
 impl Gate {
-    pub fn new(desk: Arc<Desk>, sites: Vec<Site>, secrets: &Secrets) -> Gate {
+    /// The error is for the operator: a site whose origins cannot be spoken to.
+    pub fn new(desk: Arc<Desk>, sites: Vec<Site>, secrets: &Secrets) -> Result<Gate, String> {
         let good = "one key of one generation is a good set";
-        Gate {
+        let sites = sites.into_iter().map(|site| SiteGate::new(site).map(Arc::new));
+        let gate = Gate {
             desk,
-            sites: sites.into_iter().map(SiteGate::new).map(Arc::new).collect(),
+            sites: sites.collect::<Result<_, _>>()?,
             checked: CheckedPasses::new(&[(1, secrets.checked)]).expect(good),
             staff: StaffPasses::new(&[(1, secrets.staff)]).expect(good),
             rooms: ArcSwap::default(),
             confirmations: ArcSwap::default(),
             bare: ArcSwap::default(),
+        };
+        // From the first moment on: after a restart nobody's slot is free before they confirm.
+        for at in gate.sites.iter().filter(|at| at.remote.is_none()) {
+            for room in at.site.rooms() {
+                let confirmations = gate.confirmations(room.as_str());
+                at.site.gates.iter().for_each(|name| confirmations.register(name));
+            }
         }
+        Ok(gate)
     }
 
     pub fn dev(&self) -> bool {
@@ -106,7 +123,8 @@ impl Gate {
         if let Some(found) = self.bare.load().get(&site.name) {
             return found.clone();
         }
-        let made = Arc::new(SiteGate::new(site));
+        let made = SiteGate::new(site).expect("a site without origins needs no certificates");
+        let made = Arc::new(made);
         let known = self.desk.room(&made.site.name).is_ok();
         if known && self.bare.load().len() < BARE_MAX {
             self.bare.rcu(|all| {
@@ -136,7 +154,8 @@ impl Gate {
 
     /// Every room that somebody came for so far, or that a site names.
     pub fn rooms(&self) -> Vec<Arc<GateRoom>> {
-        let named = self.sites.iter().flat_map(|it| it.site.rooms());
+        let here = self.sites.iter().filter(|at| at.remote.is_none());
+        let named = here.flat_map(|it| it.site.rooms());
         for name in named {
             let _ = self.room(name.as_str());
         }
@@ -193,7 +212,7 @@ impl Gate {
     }
 
     /// Nobody can be asked. A forged pass never comes here: it is refused whatever the room says.
-    fn without_room(&self, at: &SiteGate, why: Why) -> Verdict {
+    pub fn without_room(&self, at: &SiteGate, why: Why) -> Verdict {
         match at.site.fail {
             Fail::Open { per_s } if at.cap.take(self.desk.clock.now_ms(), per_s) => {
                 Verdict::Bypass(Bypass::FailOpen)
@@ -222,8 +241,11 @@ impl Gate {
             }
             // The session was renewed since this pass was signed: a newer one goes along.
             if session.pass_expires_at.0 / 1_000 > passed.expires_s {
-                self.push_pass(at, room, passed.ticket, session, facts, &mut fresh);
-                return fresh;
+                let (ticket, expires_at) = (passed.ticket, session.pass_expires_at);
+                return room.renewed.cookies(ticket, expires_at, facts.now_s, || {
+                    self.push_pass(at, room, ticket, session, facts, &mut fresh);
+                    fresh
+                });
             }
         }
         if let Some(pass) = &passed.checked_now {
@@ -316,11 +338,36 @@ impl GateDesk for Gate {
         json!({ "sites": sites.collect::<Vec<_>>() })
     }
 
+    fn hear(&self, room: &str, gate: &str, confirmed: u64) -> Option<Value> {
+        let names = |at: &&Arc<SiteGate>| {
+            let gates = at.remote.is_none() && at.site.gates.iter().any(|it| it == gate);
+            gates && at.site.rooms().any(|it| it.as_str() == room)
+        };
+        self.sites.iter().find(names)?;
+        let room = self.room(room)?;
+        self.confirmations(room.name()).confirm(gate, confirmed);
+        let board = room.desk.handle().board();
+        let held = board.state().held();
+        let ended: Vec<Value> =
+            held.filter_map(|it| Some(room.desk.id_of(&board, it)?.to_string().into())).collect();
+        let settings = board.state().settings();
+        // A pass ends with its session at the latest; a clock that is slow has the leeway.
+        let keep = settings.map_or(0, |it| it.session_timeout.0 + 2 * it.pass_leeway.0);
+        let keys = self.desk.signatures.passes.jwks();
+        let keys: Value = serde_json::from_str(&keys).unwrap_or_default();
+        Some(json!({
+            "version": board.version(),
+            "ended": ended,
+            "keep_s": keep / 1_000 + 1,
+            "keys": keys,
+        }))
+    }
+
     fn staff_pass(&self, room: &str, number: u64, expires_s: u32) -> String {
         self.staff.write(room, StaffPass { number, expires_s }).to_string()
     }
 }
 
-fn presented<'a>(facts: &Facts<'a>) -> Presented<'a> {
-    Presented { nonce: None, ip: Some(facts.client), user_agent: facts.header("user-agent") }
+pub fn presented<'a>(facts: &Facts<'a>) -> Presented<'a> {
+    Presented { nonce: None, ip: Some(facts.client), user_agent: facts.header(header::USER_AGENT) }
 }

@@ -14,11 +14,14 @@
 //! | `origin/` | origins, their connections and their health |
 //! | `wait.rs` | the page without JavaScript: joins, shows, claims |
 //! | `check.rs` | the same verdict for other proxies |
+//! | `authz.rs` | the same for Envoy, over gRPC |
+//! | `remote/` | a gate before a room that another waitroom runs |
 //! | `layer.rs` | the same verdict inside a Rust service |
 //!
 //! Start reading at [`front::Front`], then `verdict.rs`.
 
 pub mod adaptive;
+pub mod authz;
 pub mod body;
 pub mod check;
 pub mod confirm;
@@ -38,7 +41,9 @@ pub mod page;
 mod path;
 mod proxy;
 mod reach;
+pub mod remote;
 mod render;
+mod renewed;
 mod room;
 mod session;
 pub mod site;

@@ -1,8 +1,10 @@
 //! What kind of answer a client can use: a page, a document for programs, or next to nothing.
 
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::facts::Facts;
+
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// What is remembered of a client's wishes while its request is away.
 #[derive(Clone, Debug)]
@@ -34,24 +36,24 @@ pub enum Wants {
 
 pub fn wants(facts: &Facts<'_>) -> Wants {
     // Browsers say what they will do with the answer; that beats a vague Accept.
-    match facts.header("sec-fetch-dest") {
+    let script = match facts.header(SEC_FETCH_DEST) {
         Some("document" | "iframe" | "frame") => return Wants::Page,
-        Some("empty") | None => {}
+        Some("empty") => true,
+        None => false,
         Some(_) => return Wants::Nothing,
-    }
-    let script = facts.header("sec-fetch-dest") == Some("empty");
+    };
     let accept = facts.headers.get_all(header::ACCEPT).iter().filter_map(|it| it.to_str().ok());
     let (mut html, mut json, mut any) = (0, 0, 0);
     let mut asked = false;
     for range in accept.flat_map(|line| line.split(',')) {
         asked = true;
         let (kind, weight) = weighed(range);
-        let kind = kind.to_ascii_lowercase();
-        if kind == "text/html" || kind == "application/xhtml+xml" {
+        let is = |names: &[&str]| names.iter().any(|name| kind.eq_ignore_ascii_case(name));
+        if is(&["text/html", "application/xhtml+xml"]) {
             html = html.max(weight);
-        } else if kind == "application/json" || kind.ends_with("+json") {
+        } else if is(&["application/json"]) || is_json(kind) {
             json = json.max(weight);
-        } else if kind == "*/*" || kind == "text/*" || kind == "application/*" {
+        } else if is(&["*/*", "text/*", "application/*"]) {
             any = any.max(weight);
         }
     }
@@ -67,6 +69,28 @@ pub fn wants(facts: &Facts<'_>) -> Wants {
         (_, 1..) | (false, _) => Wants::Page,
         _ => Wants::Nothing,
     }
+}
+
+/// One of the kinds that are JSON by their suffix, such as a problem document.
+fn is_json(kind: &str) -> bool {
+    const SUFFIX: &str = "+json";
+    let from = kind.len().saturating_sub(SUFFIX.len());
+    kind.get(from..).is_some_and(|end| end.eq_ignore_ascii_case(SUFFIX))
+}
+
+/// Whether the client can unpack gzip.
+pub fn takes_gzip(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|it| it.to_str().ok());
+    let (mut gzip, mut any) = (None, None);
+    for range in lines.flat_map(|line| line.split(',')) {
+        let (coding, weight) = weighed(range);
+        if coding.eq_ignore_ascii_case("gzip") {
+            gzip = Some(weight);
+        } else if coding == "*" {
+            any = Some(weight);
+        }
+    }
+    gzip.or(any).is_some_and(|weight| weight > 0)
 }
 
 /// A media range and its weight in thousandths.
@@ -100,6 +124,18 @@ mod tests {
             client: [127, 0, 0, 1].into(),
             now_s: 0,
         })
+    }
+
+    #[test]
+    fn gzip_goes_only_to_those_who_say_that_they_unpack_it() {
+        let takes = |value: &'static str| {
+            let mut map = HeaderMap::new();
+            map.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(value));
+            takes_gzip(&map)
+        };
+        assert!(takes("gzip, deflate, br, zstd") && takes("br;q=1.0, GZIP;q=0.2") && takes("*"));
+        assert!(!takes("br") && !takes("identity") && !takes("gzip;q=0") && !takes(""));
+        assert!(!takes("gzip;q=0, *") && !takes_gzip(&HeaderMap::new()));
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! What a browser is shown: the documents of `crates/pages`, told what the gate knows of the room.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use http::HeaderValue;
 use waitroom_api::{Code, Problem};
 use waitroom_core::Settings;
@@ -16,15 +19,29 @@ use crate::room::GateRoom;
 #[derive(Clone, Debug)]
 pub struct Page {
     pub html: Bytes,
+    /// Whether the bytes are packed with gzip.
+    pub packed: bool,
     pub language: &'static str,
     pub policy: HeaderValue,
+}
+
+impl Page {
+    /// The same, in less than half of the bytes.
+    fn pack(&self) -> Page {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+        let packed = packer.write_all(&self.html).and_then(|()| packer.finish());
+        match packed {
+            Ok(bytes) => Page { html: bytes.into(), packed: true, ..self.clone() },
+            Err(_) => self.clone(),
+        }
+    }
 }
 
 impl From<waitroom_pages::Page> for Page {
     fn from(page: waitroom_pages::Page) -> Page {
         let policy = HeaderValue::try_from(page.content_security_policy);
         let policy = policy.expect("a policy is plain ASCII");
-        Page { html: page.html.into(), language: page.language, policy }
+        Page { html: page.html.into(), packed: false, language: page.language, policy }
     }
 }
 
@@ -37,40 +54,60 @@ pub struct Kept(Mutex<Second>);
 #[derive(Debug, Default)]
 struct Second {
     second: u64,
-    pages: HashMap<Box<str>, Page>,
+    pages: HashMap<Box<str>, Both>,
 }
 
-/// Different pages kept at a time, some forty kilobytes each. Beyond it they are written anew: who
-/// asks for ever new addresses must not fill the memory.
+/// A page as it is and packed: packing takes longer than writing it, so that is kept too.
+#[derive(Clone, Debug)]
+struct Both {
+    plain: Page,
+    packed: Page,
+}
+
+impl Both {
+    fn form(&self, packed: bool) -> Page {
+        if packed { self.packed.clone() } else { self.plain.clone() }
+    }
+}
+
+/// Different pages kept at a time, some fifty kilobytes each. Beyond it they are written anew and
+/// not packed: who asks for ever new addresses must fill neither the memory nor the processor.
 const KEPT_MAX: usize = 64;
 
 impl Kept {
     /// The page of this key in this second, written now if nobody had it written.
-    fn page(&self, second: u64, key: String, write: impl FnOnce() -> Page) -> Page {
+    fn page(&self, second: u64, key: &str, packed: bool, write: impl FnOnce() -> Page) -> Page {
         let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         {
             let mut kept = kept();
             if kept.second != second {
                 kept.second = second;
                 kept.pages.clear();
-            } else if let Some(page) = kept.pages.get(&*key) {
-                return page.clone();
+            }
+            if let Some(both) = kept.pages.get(key) {
+                return both.form(packed);
+            }
+            if kept.pages.len() >= KEPT_MAX {
+                drop(kept);
+                return write();
             }
         }
         // Not under the lock: others need not wait for this one.
-        let page = write();
+        let plain = write();
+        let both = Both { packed: plain.pack(), plain };
+        let form = both.form(packed);
         let mut kept = kept();
         if kept.second == second && kept.pages.len() < KEPT_MAX {
-            kept.pages.insert(key.into(), page.clone());
+            kept.pages.insert(key.into(), both);
         }
-        page
+        form
     }
 }
 
 /// The page for a stranger.
-pub fn for_stranger(room: &GateRoom, shown: &Shown<'_>) -> Page {
+pub fn for_stranger(room: &GateRoom, shown: &Shown<'_>, packed: bool) -> Page {
     let key = [shown.accept_language.unwrap_or_default(), "\n", shown.back_to].concat();
-    room.pages.page(shown.now_ms / 1_000, key, || waiting(room, shown))
+    room.pages.page(shown.now_ms / 1_000, &key, packed, || waiting(room, shown))
 }
 
 /// What differs from one visitor to the next.
@@ -150,14 +187,31 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
+    fn page(html: String) -> Page {
+        let policy = HeaderValue::from_static("x");
+        Page { html: html.into(), packed: false, language: "en", policy }
+    }
+
+    #[test]
+    fn a_packed_page_is_the_same_page() {
+        let (kept, text) = (Kept::default(), "waiting ".repeat(1_000));
+        let packed = kept.page(7, "en", true, || page(text.clone()));
+        assert!(packed.packed && packed.html.len() < 500);
+        let mut unpacked = String::new();
+        let mut reader = flate2::read::GzDecoder::new(&packed.html[..]);
+        std::io::Read::read_to_string(&mut reader, &mut unpacked).expect("gzip");
+        assert_eq!(unpacked, text);
+        let plain = kept.page(7, "en", false, || panic!("it was written"));
+        assert_eq!((plain.html, plain.packed), (text.into(), false));
+    }
+
     #[test]
     fn a_crowd_that_asks_for_the_same_in_one_second_gets_one_page() {
         let (kept, written) = (Kept::default(), Cell::new(0));
         let ask = |second: u64, key: &str| {
-            kept.page(second, key.to_owned(), || {
+            kept.page(second, key, false, || {
                 written.set(written.get() + 1);
-                let html = Bytes::from(format!("{second} {key}"));
-                Page { html, language: "en", policy: HeaderValue::from_static("x") }
+                page(format!("{second} {key}"))
             })
         };
         for _ in 0..1_000 {
@@ -172,13 +226,9 @@ mod tests {
     #[test]
     fn who_asks_for_ever_new_addresses_does_not_fill_the_memory() {
         let kept = Kept::default();
-        let page = || Page {
-            html: Bytes::from_static(b"x"),
-            language: "en",
-            policy: HeaderValue::from_static("x"),
-        };
         for at in 0..10 * KEPT_MAX {
-            kept.page(7, format!("en\n/{at}"), page);
+            let got = kept.page(7, &format!("en\n/{at}"), true, || page("x".to_owned()));
+            assert_eq!(got.packed, at < KEPT_MAX, "nor the processor");
         }
         assert_eq!(kept.0.lock().expect("nobody panicked").pages.len(), KEPT_MAX);
     }

@@ -13,13 +13,14 @@
 //! A request is tried again only when it was never sent, or when it is a bare GET, HEAD, OPTIONS,
 //! PUT or DELETE and a connection that had waited died under it.
 
+use std::borrow::Cow;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use http_body::Body as _;
+use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use waitroom_api::{Code, Problem};
@@ -27,15 +28,17 @@ use waitroom_core::id::TicketId;
 
 use crate::body::Body;
 use crate::counts::one_more;
-use crate::forward::{self, Hop};
+use crate::facts::Facts;
+use crate::forward::{Framing, Hop, Outgoing};
 use crate::gate::{Gate, SiteGate};
 use crate::negotiate::Taste;
-use crate::origin::{Failed, InFlight, Link, Origin, OriginBody, Upload};
+use crate::origin::{Failed, Head, InFlight, Origin, OriginBody, Taken, Upload};
+use crate::remote::Elsewhere;
 use crate::render;
 use crate::room::GateRoom;
 use crate::session;
 use crate::target;
-use crate::tunnel::{self, Tunnel};
+use crate::tunnel::{self, Inside, Tunnel};
 
 /// A request that may go to the origin.
 #[derive(Debug)]
@@ -46,148 +49,157 @@ pub struct Going {
     pub visitor: Option<(Arc<GateRoom>, TicketId)>,
     /// Cookies for the answer.
     pub fresh: Vec<HeaderValue>,
-    pub taste: Taste,
+    pub head: Parts,
+    pub client: IpAddr,
+    pub https: bool,
+    /// The host that the visitor asked for.
+    pub authority: String,
+    /// Somebody inside a room that is elsewhere.
+    pub elsewhere: Option<Elsewhere>,
+    /// Whether the origin is a waitroom, which reads what is for us.
+    pub ours: bool,
 }
 
 /// Tries for one request: the first, and one more.
 const TRIES: usize = 2;
 
 impl Going {
-    pub async fn go(self, mut head: Parts, body: Incoming, hop: Hop<'_>) -> Response<Body> {
+    pub async fn go(mut self, body: Incoming) -> Response<Body> {
         let Some(entered) = self.at.origins.enter() else {
             one_more(&self.at.counts.origin_busy);
             return self.trouble(Code::OriginBusy, "many people are inside; try again in a moment");
         };
-        let upgrade = wanted_upgrade(&mut head);
-        forward::to_origin(&mut head.headers, &hop, upgrade.is_some());
-        if let Some((room, ticket)) = &self.visitor {
-            put(&mut head, forward::TICKET, &ticket.to_string());
-            put(&mut head, forward::ROOM, room.name());
-        }
-        let Some(uri) = origin_form(&head.uri) else {
-            return self.trouble(Code::BadRequest, "the address cannot be read");
-        };
-        head.uri = uri;
-        head.version = http::Version::HTTP_11;
-        if self.at.origins.manners.keep_host {
-            put(&mut head, header::HOST, hop.authority);
-        }
-        let upload = if body.is_end_stream() {
-            // A length of nothing is a length: some origins ask for one.
-            if matches!(head.method, Method::POST | Method::PUT | Method::PATCH) {
-                head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
-            }
-            Upload::Nothing
-        } else {
-            Upload::Stream { body, moved: Arc::default() }
-        };
+        let upgrade = wanted_upgrade(&mut self.head);
         let began = Instant::now();
-        let answered = self.ask(Request::from_parts(head, upload)).await;
+        let answered = self.ask(Upload::of(body), upgrade.is_some()).await;
         self.at.signals.note(
             u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            answered.as_ref().is_ok_and(|(answer, ..)| !answer.status().is_server_error()),
+            answered.as_ref().is_ok_and(|(answer, _)| !answer.status.is_server_error()),
         );
         match answered {
-            Ok((answer, link, origin)) => self.answer(answer, link, origin, entered, upgrade).await,
-            Err(failed) => self.failed(&failed),
+            Ok((answer, taken)) => self.answer(answer, taken, entered, upgrade).await,
+            Err(failed) => self.failed(failed),
         }
     }
 
     /// Sends it, and once more where that is safe.
-    async fn ask(
-        &self,
-        request: Request<Upload>,
-    ) -> Result<(Response<Incoming>, Link, Arc<Origin>), Failed> {
+    async fn ask(&self, mut upload: Upload, upgrade: bool) -> Result<(Head, Taken), Failed> {
         let origins = &self.at.origins;
-        let bare = matches!(request.body(), Upload::Nothing) && is_idempotent(request.method());
-        let mut request = Some(request);
+        let manners = &origins.manners;
+        let method = &self.head.method;
+        let path = origin_path(&self.head.uri);
+        let framing = match &upload {
+            Upload::Nothing => Framing::NoBody,
+            Upload::Sized(_, bytes) => Framing::Length(*bytes),
+            Upload::Chunked(_) => Framing::Chunked,
+        };
+        let bare = upload.is_nothing() && is_idempotent(method);
         let mut failed_at: Option<Arc<Origin>> = None;
         let mut failed = Failed::Connect;
         for attempt in 1..=TRIES.max(origins.all.len().min(3)) {
-            let Some(mut sending) = request.take() else { break };
             let now_ms = self.gate.desk.clock.now_ms();
             let Some(origin) = origins.choose(failed_at.as_ref(), now_ms) else { break };
             // The second time on a connection of its own: others that waited may be dead too.
-            let waiting = if attempt == 1 { origin.waiting_link() } else { None };
-            let link = match waiting {
-                Some(link) => Ok(link),
-                None => origin.new_link(origins.manners.connect_timeout).await,
+            let waiting = if attempt == 1 { origin.waiting() } else { None };
+            let taken = match waiting {
+                Some(taken) => Ok(taken),
+                None => origin.connected(manners.connect_timeout).await,
             };
-            let mut link = match link {
-                Ok(link) => link,
+            let mut taken = match taken {
+                Ok(taken) => taken,
                 Err(why) => {
                     origin.health.failed(now_ms);
-                    (failed, failed_at, request) = (why, Some(origin), Some(sending));
+                    (failed, failed_at) = (why, Some(origin));
                     continue;
                 }
             };
-            if !origins.manners.keep_host {
-                sending.headers_mut().insert(header::HOST, origin.host_header.clone());
-            }
-            let again = (bare && link.used).then(|| copy(&sending));
-            match link.exchange(sending, origins.manners.answer_timeout).await {
+            let host = match manners.keep_host {
+                true => self.authority.as_bytes(),
+                false => origin.host_header.as_bytes(),
+            };
+            let request = Outgoing {
+                method,
+                path: &path,
+                headers: &self.head.headers,
+                hop: Hop { client: self.client, https: self.https, authority: &self.authority },
+                host,
+                upgrade,
+                inside: self.inside(),
+                framing,
+                ours: self.ours,
+            };
+            let had_waited = taken.link.used;
+            let write = |out: &mut Vec<u8>| request.write(out);
+            let link = &mut taken.link;
+            match link.exchange(method, write, &mut upload, manners.answer_timeout).await {
                 Ok(answer) => {
                     origin.health.worked();
-                    return Ok((answer, link, origin));
+                    return Ok((answer, taken));
                 }
                 Err(why) => {
-                    origin.give_back(None);
                     if matches!(why, Failed::Slow | Failed::Nonsense) {
                         origin.health.failed(now_ms);
                     }
-                    (request, failed) = match why {
-                        Failed::Died { unsent } => {
-                            let again = unsent.map(|it| *it).or(again);
-                            (again, Failed::Died { unsent: None })
-                        }
-                        why => (None, why),
+                    failed = why;
+                    let again = match why {
+                        Failed::Died { sent } => !sent || (bare && had_waited),
+                        _ => false,
                     };
-                    if request.is_some() {
-                        one_more(&self.at.counts.retried);
+                    if !again {
+                        break;
                     }
+                    one_more(&self.at.counts.retried);
                 }
             }
         }
         Err(failed)
     }
 
+    /// By which right it goes, as the origin is told.
+    fn inside(&self) -> Option<(TicketId, &str)> {
+        let here = self.visitor.as_ref().map(|(room, ticket)| (*ticket, room.name()));
+        here.or(self.elsewhere.as_ref().map(|who| (who.ticket, who.room.as_str())))
+    }
+
     async fn answer(
         self,
-        answer: Response<Incoming>,
-        link: Link,
-        origin: Arc<Origin>,
+        mut answer: Head,
+        taken: Taken,
         entered: InFlight,
         upgrade: Option<OnUpgrade>,
     ) -> Response<Body> {
-        let (mut head, incoming) = answer.into_parts();
-        let switched = head.status == StatusCode::SWITCHING_PROTOCOLS;
-        let said = session::said(&mut head.headers);
-        if switched {
+        let said = match self.ours {
+            true => session::Said::default(),
+            false => session::said(&mut answer.headers),
+        };
+        if answer.status == StatusCode::SWITCHING_PROTOCOLS {
             let Some(visitor) = upgrade else {
-                origin.give_back(None);
                 return self
                     .trouble(Code::OriginBroken, "it switched to a protocol nobody asked for");
             };
-            let upstream = hyper::upgrade::on(Response::from_parts(head.clone(), incoming));
             one_more(&self.at.counts.tunnels);
-            let tunnel = Tunnel { link, origin, entered, visitor, upstream };
-            let inside = self.visitor.clone();
+            let tunnel = Tunnel { taken, entered, visitor };
+            let inside = match (self.visitor, self.elsewhere) {
+                (Some((room, ticket)), _) => Inside::Here(room, ticket),
+                (None, Some(who)) => Inside::Elsewhere(self.gate.clone(), self.at, who),
+                (None, None) => Inside::Anybody,
+            };
             tokio::spawn(tunnel::run(tunnel, inside, self.gate.desk.draining.subscribe()));
-            forward::to_visitor(&mut head.headers, true);
-            head.extensions.clear();
-            return Response::from_parts(head, Body::empty());
+            return response(answer, Body::empty());
         }
-        forward::to_visitor(&mut head.headers, false);
         for cookie in &self.fresh {
-            head.headers.append(header::SET_COOKIE, cookie.clone());
+            answer.headers.append(header::SET_COOKIE, cookie.clone());
         }
         if said != session::Said::default() {
-            self.obey(said, &mut head.headers).await;
+            self.obey(said, &mut answer.headers).await;
         }
         let idle = self.at.origins.manners.idle_timeout;
-        let body = OriginBody::new(incoming, link, origin, entered, idle);
-        head.version = http::Version::HTTP_11;
-        Response::from_parts(head, Body::Origin(Box::new(body)))
+        let mut body = OriginBody::new(&answer, taken, entered, idle);
+        let body = match body.whole() {
+            Some(bytes) => Body::Whole(bytes),
+            None => Body::Origin(Box::new(body)),
+        };
+        response(answer, body)
     }
 
     /// Does what the origin says, before the visitor hears anything: the next in line should not
@@ -203,7 +215,7 @@ impl Going {
         }
     }
 
-    fn failed(&self, failed: &Failed) -> Response<Body> {
+    fn failed(&self, failed: Failed) -> Response<Body> {
         one_more(&self.at.counts.origin_failed);
         match failed {
             Failed::Connect => self.trouble(Code::OriginDown, "it does not take connections"),
@@ -211,6 +223,7 @@ impl Going {
             Failed::Died { .. } => {
                 self.trouble(Code::OriginBroken, "its connection ended before it answered")
             }
+            Failed::BrokeOff => self.trouble(Code::OriginBroken, "its answer broke off"),
             Failed::Nonsense => self.trouble(Code::OriginBroken, "what it answered is no HTTP"),
             Failed::VisitorBroke => self.trouble(Code::BadRequest, "the body broke off"),
             Failed::VisitorSlow => self.trouble(Code::BodyTooSlow, "send it faster"),
@@ -218,49 +231,45 @@ impl Going {
     }
 
     fn trouble(&self, code: Code, detail: &str) -> Response<Body> {
-        render::trouble(&self.taste, Problem::new(code, detail))
+        let facts = Facts {
+            host: "",
+            path: self.head.uri.path(),
+            query: None,
+            method: &self.head.method,
+            headers: &self.head.headers,
+            client: self.client,
+            now_s: 0,
+        };
+        render::trouble(&Taste::of(&facts), Problem::new(code, detail))
     }
+}
+
+fn response(head: Head, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    response
 }
 
 /// The visitor's side of a WebSocket, if that is what is asked for. Anything else that wants to
 /// switch protocols goes on as an ordinary request.
 fn wanted_upgrade(head: &mut Parts) -> Option<OnUpgrade> {
-    let upgrade = head.extensions.remove::<OnUpgrade>();
     let named = head.headers.get(header::UPGRADE)?;
     let fits = head.method == Method::GET
         && head.version == http::Version::HTTP_11
         && named.as_bytes().eq_ignore_ascii_case(b"websocket");
-    upgrade.filter(|_| fits)
+    head.extensions.remove::<OnUpgrade>().filter(|_| fits)
 }
 
 /// The path and query, without what was ours, and without a host.
-fn origin_form(uri: &Uri) -> Option<Uri> {
+fn origin_path(uri: &Uri) -> Cow<'_, str> {
     let ours = |query: &str| query.contains("wr_pass=") || query.contains("wr_staff=");
     if uri.query().is_some_and(ours) {
-        return target::cleaned(uri.path(), uri.query()).parse().ok();
+        return target::cleaned(uri.path(), uri.query()).into();
     }
-    if uri.authority().is_none() {
-        return Some(uri.clone());
-    }
-    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    path.parse().ok()
+    uri.path_and_query().map_or("/", PathAndQuery::as_str).into()
 }
 
 fn is_idempotent(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::PUT | Method::DELETE)
-}
-
-/// A request without a body, once more.
-fn copy(request: &Request<Upload>) -> Request<Upload> {
-    let mut copy = Request::new(Upload::Nothing);
-    *copy.method_mut() = request.method().clone();
-    *copy.uri_mut() = request.uri().clone();
-    *copy.headers_mut() = request.headers().clone();
-    copy
-}
-
-fn put(head: &mut Parts, name: http::HeaderName, text: &str) {
-    if let Ok(value) = HeaderValue::from_str(text) {
-        head.headers.insert(name, value);
-    }
 }

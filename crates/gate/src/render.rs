@@ -11,9 +11,9 @@ use waitroom_api::{Code, Problem};
 use crate::BASE;
 use crate::body::Body;
 use crate::cookies;
-use crate::facts::Facts;
+use crate::facts::{Facts, PASS};
 use crate::gate::{Gate, SiteGate};
-use crate::negotiate::{Taste, Wants, wants};
+use crate::negotiate::{Taste, Wants, takes_gzip, wants};
 use crate::page::{self, Page};
 use crate::room::GateRoom;
 use crate::site::Waiting;
@@ -21,8 +21,9 @@ use crate::target;
 use crate::verdict::{Refusal, Why};
 
 /// What a shared cache must tell apart: kinds of answer, languages, and visitors with a pass.
-const VARY: HeaderValue =
-    HeaderValue::from_static("Accept, Accept-Language, Cookie, Sec-Fetch-Dest, Waitroom-Pass");
+const VARY: HeaderValue = HeaderValue::from_static(
+    "Accept, Accept-Encoding, Accept-Language, Cookie, Sec-Fetch-Dest, Waitroom-Pass",
+);
 /// When somebody without JavaScript is sent on to the personal page.
 const ON_TO_PERSONAL_S: u64 = 1;
 /// When a program should ask again; the room's own answers say it better.
@@ -37,8 +38,7 @@ pub fn wait(
     why: Why,
 ) -> Response<Body> {
     let Some(room) = room else {
-        let problem = Problem::new(Code::Unavailable, "the waiting room is being brought up");
-        return trouble(&Taste::of(facts), problem);
+        return trouble(&Taste::of(facts), room_away());
     };
     let back_to = target::cleaned(facts.path, facts.query);
     let mut response = match (wants(facts), at.site.waiting) {
@@ -47,15 +47,18 @@ pub fn wait(
         }
         (Wants::Page, Waiting::Page) => {
             let shown = page::Shown {
-                accept_language: facts.header("accept-language"),
+                accept_language: facts.header(header::ACCEPT_LANGUAGE),
                 answer: None,
                 back_to: &back_to,
                 refresh_s: ON_TO_PERSONAL_S,
                 now_ms: facts.now_s * 1_000,
             };
-            of_page(at.site.waiting_status, page::for_stranger(room, &shown))
+            of_page(
+                at.site.waiting_status,
+                page::for_stranger(room, &shown, takes_gzip(facts.headers)),
+            )
         }
-        (Wants::Json, _) => waiting_document(at, room, &back_to),
+        (Wants::Json, _) => waiting_document(at, room.name(), &back_to),
         (Wants::Nothing, _) => nothing(at.site.waiting_status),
     };
     let shown = cookies::shown(facts.headers, room.name(), gate.dev());
@@ -63,7 +66,7 @@ pub fn wait(
     let headers = response.headers_mut();
     headers.insert(header::RETRY_AFTER, RETRY_AFTER);
     headers.insert(header::VARY, VARY);
-    let cache = match stranger && facts.only_looks() && facts.header("waitroom-pass").is_none() {
+    let cache = match stranger && facts.only_looks() && facts.header(PASS).is_none() {
         true => HeaderValue::from_static("public, max-age=1"),
         false => HeaderValue::from_static("no-store"),
     };
@@ -84,13 +87,7 @@ pub fn refuse(
     facts: &Facts<'_>,
     refusal: &Refusal,
 ) -> Response<Body> {
-    let problem = match refusal {
-        Refusal::Forged(why) => {
-            let detail = format!("the pass was refused ({}); join for a new one", why.code());
-            Problem::new(Code::PassRefused, detail)
-        }
-        Refusal::Maintenance { reason } => Problem::new(Code::Maintenance, reason.clone()),
-    };
+    let problem = refused(refusal);
     let problem = match room {
         Some(room) => problem.in_room(room.desk.name()),
         None => problem,
@@ -110,6 +107,21 @@ pub fn refuse(
         }
     }
     response
+}
+
+/// What is wrong, in words.
+pub fn refused(refusal: &Refusal) -> Problem {
+    match refusal {
+        Refusal::Forged(why) => {
+            let detail = format!("the pass was refused ({}); join for a new one", why.code());
+            Problem::new(Code::PassRefused, detail)
+        }
+        Refusal::Maintenance { reason } => Problem::new(Code::Maintenance, reason.clone()),
+    }
+}
+
+pub fn room_away() -> Problem {
+    Problem::new(Code::Unavailable, "the waiting room is being brought up")
 }
 
 /// A problem in the form that the client can use.
@@ -146,6 +158,9 @@ pub fn of_page(status: StatusCode, page: Page) -> Response<Body> {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(page.language));
+    if page.packed {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
     headers.insert(header::CONTENT_SECURITY_POLICY, page.policy);
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -154,8 +169,7 @@ pub fn of_page(status: StatusCode, page: Page) -> Response<Body> {
 }
 
 /// For programs: where to join, ask and claim, so that an application can queue for one action.
-fn waiting_document(at: &SiteGate, room: &GateRoom, back_to: &str) -> Response<Body> {
-    let name = room.name();
+pub fn waiting_document(at: &SiteGate, name: &str, back_to: &str) -> Response<Body> {
     let address = |verb: &str| format!("{BASE}/v1/rooms/{name}/{verb}");
     let document = json!({
         "type": "https://waitroom.dev/problems/pass_required",
@@ -177,7 +191,7 @@ fn waiting_document(at: &SiteGate, room: &GateRoom, back_to: &str) -> Response<B
     response
 }
 
-fn nothing(status: StatusCode) -> Response<Body> {
+pub fn nothing(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     // A picture with status 200 and no bytes would be kept as a broken one.
     let status = if status.is_success() { StatusCode::SERVICE_UNAVAILABLE } else { status };

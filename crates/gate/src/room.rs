@@ -11,6 +11,7 @@ use waitroom_core::{Board, Hold};
 use crate::looks::Looks;
 use crate::page::Kept;
 use crate::reach::Reach;
+use crate::renewed::Renewed;
 use crate::session::Activity;
 use crate::verdict::Stand;
 
@@ -31,6 +32,7 @@ pub struct GateRoom {
     pub activity: Activity,
     pub pages: Kept,
     pub looks: Looks,
+    pub renewed: Renewed,
 }
 
 impl GateRoom {
@@ -42,6 +44,7 @@ impl GateRoom {
             activity: Activity::default(),
             pages: Kept::default(),
             looks: Looks::default(),
+            renewed: Renewed::default(),
         }
     }
 

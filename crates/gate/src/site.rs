@@ -1,6 +1,7 @@
 //! What a gate is told about a site: which requests are which room's, where the origin is, and
 //! how those who wait are answered. Values only; the server reads them from its configuration.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{HeaderName, Method, StatusCode, Uri};
@@ -10,6 +11,7 @@ use crate::adaptive;
 use crate::facts::Facts;
 use crate::glob;
 use crate::path::Path;
+use crate::remote::RoomAt;
 
 #[derive(Clone, Debug)]
 pub struct Site {
@@ -31,6 +33,10 @@ pub struct Site {
     pub checked_for: Duration,
     /// Whether this gate is the only way in, so that its word frees the slot of an ended session.
     pub only_way_in: bool,
+    /// Other gates that check passes of this site's rooms, by name: their word is needed too.
+    pub gates: Vec<String>,
+    /// Where the rooms are, when another waitroom runs them.
+    pub room_at: Option<RoomAt>,
     pub origins: Vec<Uri>,
     pub manners: OriginManners,
     /// How the pace follows the origin's health; none leaves it as the room says.
@@ -54,6 +60,8 @@ pub struct OriginManners {
     /// Asked now and then to see whether the origin lives; none asks nothing.
     pub health_path: Option<String>,
     pub health_every: Duration,
+    /// Whose certificates an origin may show, as a file; none is those that the machine trusts.
+    pub ca: Option<PathBuf>,
 }
 
 impl Default for OriginManners {
@@ -67,6 +75,7 @@ impl Default for OriginManners {
             idle_connections_max: 256,
             health_path: None,
             health_every: Duration::from_secs(5),
+            ca: None,
         }
     }
 }
@@ -136,6 +145,8 @@ impl Site {
             fail: Fail::Closed,
             checked_for: Duration::from_secs(60),
             only_way_in: false,
+            gates: Vec::new(),
+            room_at: None,
             origins: Vec::new(),
             manners: OriginManners::default(),
             adaptive: None,

@@ -12,7 +12,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use tokio::sync::watch;
 use waitroom_core::id::TicketId;
 
-use crate::origin::{InFlight, Link, Origin};
+use crate::gate::{Gate, SiteGate};
+use crate::origin::{InFlight, Taken};
+use crate::remote::Elsewhere;
 use crate::room::GateRoom;
 use crate::verdict::Stand;
 
@@ -23,24 +25,31 @@ const BUFFER: usize = 4 * 1024;
 
 #[derive(Debug)]
 pub struct Tunnel {
-    pub link: Link,
-    pub origin: Arc<Origin>,
+    pub taken: Taken,
     pub entered: InFlight,
     pub visitor: OnUpgrade,
-    pub upstream: OnUpgrade,
 }
 
-pub async fn run(
-    tunnel: Tunnel,
-    inside: Option<(Arc<GateRoom>, TicketId)>,
-    mut draining: watch::Receiver<bool>,
-) {
-    let Tunnel { link, origin, entered, visitor, upstream } = tunnel;
-    // The connection hands its socket over by coming to its end.
-    let ((), upstream) = tokio::join!(link.run_out(), upstream);
-    if let (Ok(upstream), Ok(visitor)) = (upstream, visitor.await) {
+/// Whose tunnel it is, and how it is seen that they are no longer inside.
+#[derive(Debug)]
+pub enum Inside {
+    /// A request that needed no pass.
+    Anybody,
+    Here(Arc<GateRoom>, TicketId),
+    /// The room is elsewhere: until its owner says so, or the pass that was shown is over.
+    Elsewhere(Arc<Gate>, Arc<SiteGate>, Elsewhere),
+}
+
+pub async fn run(tunnel: Tunnel, inside: Inside, mut draining: watch::Receiver<bool>) {
+    let Tunnel { taken, entered, visitor } = tunnel;
+    let (link, in_use) = taken.into_parts();
+    let (upstream, first) = link.into_parts();
+    let first = std::io::Cursor::new(first);
+    if let Ok(visitor) = visitor.await {
         let (from_visitor, to_visitor) = split(TokioIo::new(visitor));
-        let (from_origin, to_origin) = split(TokioIo::new(upstream));
+        let (from_origin, to_origin) = split(upstream);
+        // What the origin said in one breath with its answer.
+        let from_origin = first.chain(from_origin);
         let moved = AtomicU64::new(0);
         tokio::select! {
             () = pump(from_visitor, to_origin, &moved) => {}
@@ -49,8 +58,7 @@ pub async fn run(
             _ = draining.wait_for(|draining| *draining) => {}
         }
     }
-    origin.give_back(None);
-    drop(entered);
+    drop((in_use, entered));
 }
 
 async fn pump(
@@ -68,20 +76,30 @@ async fn pump(
     let _ = to.shutdown().await;
 }
 
-async fn session_ends(inside: Option<(Arc<GateRoom>, TicketId)>, moved: &AtomicU64) {
-    let Some((room, ticket)) = inside else { return std::future::pending().await };
+async fn session_ends(inside: Inside, moved: &AtomicU64) {
     let mut seen = 0;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        if room.stand(ticket) == Stand::Ended {
-            return;
-        }
-        let now = moved.load(Relaxed);
-        if now > seen
-            && let Some(presented) = room.desk.presented(ticket, None)
-        {
-            seen = now;
-            room.activity.note(presented.ticket);
+        match &inside {
+            Inside::Anybody => std::future::pending().await,
+            Inside::Here(room, ticket) => {
+                if room.stand(*ticket) == Stand::Ended {
+                    return;
+                }
+                let now = moved.load(Relaxed);
+                if now > seen
+                    && let Some(presented) = room.desk.presented(*ticket, None)
+                {
+                    seen = now;
+                    room.activity.note(presented.ticket);
+                }
+            }
+            Inside::Elsewhere(gate, at, who) => {
+                let ended = at.remote.as_ref().is_none_or(|remote| remote.has_ended(who));
+                if ended || gate.desk.now_s() >= who.expires_s {
+                    return;
+                }
+            }
         }
     }
 }

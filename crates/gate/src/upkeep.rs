@@ -29,6 +29,9 @@ pub async fn run(gate: Arc<Gate>) {
             tokio::spawn(ask_origins(Arc::downgrade(&gate), at.clone(), path.clone()));
         }
     }
+    for at in gate.sites.iter().filter(|at| at.remote.is_some()) {
+        tokio::spawn(crate::remote::follow(Arc::downgrade(&gate), at.clone()));
+    }
     loop {
         tokio::time::sleep(EVERY).await;
         for room in gate.rooms() {

@@ -6,13 +6,14 @@
 //! board that is behind never refuses: what it does not know yet is decided by the signature.
 //! Staff, crawlers and rules that let by are bypasses, each by its own name, all counted.
 
+use http::header;
 use waitroom_core::id::TicketId;
 use waitroom_core::{Session, Status};
 use waitroom_pass::{CheckedPasses, Pass, Presented, Refused, StaffPasses, Verifier};
 use waitroom_store::RoomName;
 
 use crate::cookies;
-use crate::facts::Facts;
+use crate::facts::{Facts, PASS, STAFF};
 use crate::path::Path;
 use crate::site::{Crawlers, Site};
 
@@ -152,15 +153,18 @@ pub fn judge(
     stands: impl Fn(TicketId) -> Stand,
 ) -> Verdict {
     let shown = cookies::shown(facts.headers, papers.room, papers.dev);
-    let staff = facts.header("waitroom-staff").or(shown.staff);
+    let staff = facts.header(STAFF).or(shown.staff);
     if let (Some(staff), Some(text)) = (papers.staff, staff)
         && staff.read(papers.room, text, facts.now_s).is_some()
     {
         return Verdict::Bypass(Bypass::Staff);
     }
-    let presented =
-        Presented { nonce: None, ip: Some(facts.client), user_agent: facts.header("user-agent") };
-    let by_signature = [facts.header("waitroom-pass"), facts.query_value("wr_pass")];
+    let presented = Presented {
+        nonce: None,
+        ip: Some(facts.client),
+        user_agent: facts.header(header::USER_AGENT),
+    };
+    let by_signature = [facts.header(PASS), facts.query_value("wr_pass")];
     let mut refused = None;
     for text in by_signature.into_iter().flatten() {
         match papers.verifier.verify(text, facts.now_s, &presented) {
@@ -247,6 +251,6 @@ fn is_crawler(facts: &Facts<'_>) -> bool {
         "Qwantify",
         "Slurp",
     ];
-    let agent = facts.header("user-agent").unwrap_or_default();
+    let agent = facts.header(header::USER_AGENT).unwrap_or_default();
     NAMES.iter().any(|name| agent.contains(name))
 }

@@ -187,7 +187,7 @@ fn shown(
 ) -> Response<Body> {
     // The page comes back by itself when there is no script; a header would reload it for all.
     let shown = page::Shown {
-        accept_language: facts.header("accept-language"),
+        accept_language: facts.header(header::ACCEPT_LANGUAGE),
         answer: Some(answer),
         back_to: to,
         refresh_s: refresh_s.clamp(*REFRESH_S.start(), *REFRESH_S.end()),

@@ -10,6 +10,8 @@ use waitroom_api::document::value::shown;
 use waitroom_core::settings::Rate;
 use waitroom_gate::Site;
 use waitroom_gate::adaptive;
+use waitroom_gate::gate::HERE;
+use waitroom_gate::remote::RoomAt;
 use waitroom_gate::site::{Fail, OriginManners, Rule, When};
 use waitroom_store::RoomName;
 
@@ -44,14 +46,45 @@ pub fn read_sites(
         let told = |wrong: &[Mistake], key: &str| {
             wrong.iter().any(|it| it.field == format!("{path}.{key}"))
         };
+        let room_at = room_at(&path, &read_from, wrong);
         let protects = read_from.room.is_some() || !read_from.rules.is_empty();
         if !protects && !told(wrong, "room") && !told(wrong, "rules") {
             let problem = "nothing is protected: name a room, or rules with rooms";
             wrong.push(Mistake::new(format!("{path}.room"), problem));
         }
-        read.push(site_of(name, read_from));
+        read.push(Site { room_at, ..site_of(name, read_from) });
     }
     read
+}
+
+/// Where the rooms of a site are, when they are elsewhere: all four keys, or none.
+fn room_at(path: &str, gate: &Gate, wrong: &mut Vec<Mistake>) -> Option<RoomAt> {
+    let keys = ["room_at", "room_admin_at", "room_key_file", "gate_name"];
+    let given = [
+        gate.room_at.is_some(),
+        gate.room_admin_at.is_some(),
+        gate.room_key_file.is_some(),
+        gate.gate_name.is_some(),
+    ];
+    if given == [false; 4] {
+        return None;
+    }
+    let missing = keys.iter().zip(given).filter(|(_, given)| !given);
+    for (key, _) in missing {
+        let problem = format!("a gate whose room is elsewhere needs {}", keys.join(", "));
+        wrong.push(Mistake::new(format!("{path}.{key}"), problem));
+    }
+    let file = gate.room_key_file.as_ref()?;
+    let key = std::fs::read_to_string(file).map_err(|error| {
+        let problem = format!("{} cannot be read: {error}", file.display());
+        wrong.push(Mistake::new(format!("{path}.room_key_file"), problem));
+    });
+    Some(RoomAt {
+        public: gate.room_at.clone()?,
+        admin: gate.room_admin_at.clone()?,
+        key: key.ok()?.trim().to_owned(),
+        gate: gate.gate_name.clone()?,
+    })
 }
 
 /// [gate] with the defaults in place of what cannot be read there.
@@ -96,6 +129,8 @@ pub fn site_of(name: String, gate: Gate) -> Site {
         },
         checked_for: gate.checked_for,
         only_way_in: gate.only_way_in,
+        gates: gate.gates,
+        room_at: None,
         origins: gate.origins,
         manners: OriginManners {
             keep_host: gate.keep_host,
@@ -106,29 +141,36 @@ pub fn site_of(name: String, gate: Gate) -> Site {
             idle_connections_max: gate.idle_connections_max as usize,
             health_path: gate.health_path,
             health_every: gate.health_every,
+            ca: gate.origin_ca,
         },
         adaptive,
     }
 }
 
-/// `http://host:port`, nothing after it.
+/// `http://host:port` or `https://host:port`, nothing after it.
 pub fn origin(given: &Value) -> Result<Uri, String> {
     let wrong = |why: &str| format!("{} {why}", shown(given));
     let shape = "is not an origin; write \"http://127.0.0.1:3000\"";
     let text = given.as_str().ok_or_else(|| wrong(shape))?;
     let uri: Uri = text.parse().map_err(|_| wrong(shape))?;
-    if uri.scheme_str() == Some("https") {
-        return Err(wrong("speaks TLS; the gate speaks plain HTTP to origins on its own network"));
-    }
     let bare = matches!(uri.path(), "/" | "") && uri.query().is_none();
     let host = uri.host().is_some_and(|host| !host.is_empty()) && !text.contains('@');
-    let fits = uri.scheme_str() == Some("http") && host && bare;
+    let fits = matches!(uri.scheme_str(), Some("http" | "https")) && host && bare;
     if fits { Ok(uri) } else { Err(wrong(shape)) }
 }
 
 pub fn room_name(given: &Value) -> Result<RoomName, String> {
     let text = given.as_str().unwrap_or_default();
     RoomName::parse(text).map_err(|error| format!("{}: {error}", shown(given)))
+}
+
+/// What a gate is called among others; it stands in an address.
+pub fn gate_name(given: &Value) -> Result<String, String> {
+    let fits = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
+    let good = |it: &&str| (1..=64).contains(&it.len()) && it.bytes().all(fits) && *it != HERE;
+    let text = given.as_str().filter(good);
+    let hint = "write a name of letters, digits, -, _ and ., such as \"edge-1\"";
+    text.map(str::to_owned).ok_or_else(|| format!("{} names no gate; {hint}", shown(given)))
 }
 
 pub fn host_pattern(given: &Value) -> Result<String, String> {

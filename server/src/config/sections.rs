@@ -17,7 +17,9 @@ use waitroom_core::settings::Rate;
 use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
 use waitroom_store::RoomName;
 
-use super::gate::{host_pattern, local_path, origin, room_name, rule, waiting_status, when};
+use super::gate::{
+    gate_name, host_pattern, local_path, origin, room_name, rule, waiting_status, when,
+};
 use super::values::{address, collector, count, file, list, net, pace, share, size, span, url};
 
 /// A struct of keys, each `name: type = how it is read`; and the reading of all of them, so that
@@ -161,6 +163,12 @@ section!(Gate {
     fail_open_per_second: u64 = count(1..=MILLION),
     checked_for: Duration = span(Duration::from_secs(1)..=HOUR),
     only_way_in: bool = flag,
+    gates: Vec<String> = list(gate_name),
+    room_at: Option<Uri> = |it| or_none(it, origin),
+    room_admin_at: Option<Uri> = |it| or_none(it, origin),
+    room_key_file: Option<PathBuf> = |it| or_none(it, file),
+    gate_name: Option<String> = |it| or_none(it, gate_name),
+    origin_ca: Option<PathBuf> = |it| or_none(it, file),
     keep_host: bool = flag,
     connect_timeout: Duration = span(TIMEOUT_MIN..=HOUR),
     answer_timeout: Duration = span(TIMEOUT_MIN..=HOUR),

@@ -231,7 +231,9 @@ impl Serve {
         })?;
 
         let secrets = keys::gate(&house).await?;
-        let gate = Arc::new(Gate::new(desk.clone(), config.sites.clone(), &secrets));
+        let gate = Gate::new(desk.clone(), config.sites.clone(), &secrets)
+            .map_err(|why| Failure::new(Exit::Wrong, why).means("the server does not start"))?;
+        let gate = Arc::new(gate);
         let known: Arc<dyn GateDesk> = gate.clone();
         let _ = desk.gate.set(Arc::downgrade(&known));
 
@@ -277,7 +279,8 @@ impl Serve {
             serving.push((Door::Admin, tokio::spawn(admin.serve(make, stopped()))));
         }
         if let Some(services) = services {
-            let grpc = Grpc::new(desk.clone());
+            let envoy = waitroom_gate::authz::service(gate.clone(), desk.manners.body_bytes_max);
+            let grpc = Grpc::with(desk.clone(), |services| services.add_service(envoy));
             let make = move |peer: &Peer| grpc.connection(peer);
             serving.push((Door::Grpc, tokio::spawn(services.serve(make, stopped()))));
         }

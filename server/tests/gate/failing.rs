@@ -134,3 +134,57 @@ fn a_visitor_who_sends_slowly_is_told_so_and_not_that_the_origin_is_slow() {
     let _ = stream.read_to_string(&mut answer);
     assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("body_too_slow"), "{answer}");
 }
+
+/// From now on the files of this process may grow to this size only, or to any.
+fn files_may_grow_to(house: &House, bytes: &str) {
+    let set = Command::new("prlimit")
+        .args(["--pid", &house.child.id().to_string(), &format!("--fsize={bytes}:")])
+        .status()
+        .expect("prlimit is needed for this test: apt-get install util-linux");
+    assert!(set.success());
+}
+
+#[test]
+fn while_the_room_cannot_write_those_inside_stay_and_nobody_new_comes_but_by_the_cap() {
+    for open in [false, true] {
+        let origin = Origin::start();
+        let fail = if open { "fail = \"open\"\nfail_open_per_second = 3\n" } else { "" };
+        let house = House::serve(&format!(
+            "[rooms.default]\nrate = \"100/s\"\n[sites.shop]\nroom = \"default\"\n\
+             origins = [\"{}\"]\n{fail}",
+            origin.url()
+        ));
+        let pass = house.visitor();
+        files_may_grow_to(&house, "1");
+        // Whoever joins makes the room write, and find out that it cannot.
+        let url = format!("{}/.waitroom/v1/rooms/default/join", house.url);
+        soon("joins are refused", || {
+            (crate::instance::curl(&["-X", "POST", &url]).status >= 500).then_some(())
+        });
+        assert_eq!(house.get("/seen", &["-H", &pass]).status, 200, "those inside stay");
+        let forged = format!("{}x", pass);
+        let refused = house.get("/seen", &[&["-H", forged.as_str()][..], &JSON].concat());
+        assert_eq!(refused.json()["code"], "pass_refused", "a forged pass is none in both");
+        if open {
+            soon("somebody comes in without", || {
+                (house.get("/a", &[]).status == 200).then_some(())
+            });
+            let began = std::time::Instant::now();
+            let came = (0..30).filter(|_| house.get("/a", &[]).status == 200).count();
+            let windows = began.elapsed().as_secs() as usize + 2;
+            assert!(came <= 3 * windows, "{came} in {windows} windows");
+        } else {
+            let before = origin.asked();
+            for _ in 0..30 {
+                assert_eq!(house.get("/a", &[]).status, 503);
+            }
+            assert_eq!(origin.asked(), before);
+        }
+        files_may_grow_to(&house, "unlimited");
+        soon("the room writes again", || {
+            let joined = crate::instance::curl(&["-X", "POST", &url]);
+            (joined.status == 201).then_some(())
+        });
+        soon("and everybody waits again", || (house.get("/a", &[]).status == 503).then_some(()));
+    }
+}

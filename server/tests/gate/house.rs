@@ -10,9 +10,11 @@ use serde_json::Value;
 use crate::instance::{Got, KEY, curl, soon};
 
 pub struct House {
-    child: Child,
+    pub child: Child,
     pub url: String,
-    admin: String,
+    pub admin: String,
+    /// Where gRPC is spoken, if anywhere.
+    grpc: Option<String>,
     folder: PathBuf,
 }
 
@@ -71,11 +73,17 @@ impl House {
         let mut said = child.stderr.take().expect("stderr is piped");
         std::thread::spawn(move || said.read_to_end(&mut Vec::new()));
         let url = |name: &str| format!("http://{}", addresses[name].as_str().expect("an address"));
-        House { url: url("public"), admin: url("admin"), child, folder }
+        let grpc = addresses["grpc"].as_str().map(str::to_owned);
+        House { url: url("public"), admin: url("admin"), grpc, child, folder }
     }
 
     pub fn address(&self) -> &str {
         self.url.strip_prefix("http://").expect("a plain address")
+    }
+
+    #[allow(dead_code)]
+    pub fn grpc(&self) -> &str {
+        self.grpc.as_deref().expect("it serves gRPC")
     }
 
     pub fn get(&self, path: &str, more: &[&str]) -> Got {

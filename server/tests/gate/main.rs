@@ -2,12 +2,14 @@
 //! curl and by plain bytes. One file per concern.
 
 mod adaptive;
+mod elsewhere;
 mod failing;
 mod house;
 #[allow(dead_code)]
 #[path = "../serve/instance.rs"]
 mod instance;
 mod origin;
+mod origins;
 mod other_proxies;
 mod passing;
 mod real;

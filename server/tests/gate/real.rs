@@ -11,14 +11,14 @@ use crate::instance::{curl, soon};
 use crate::origin::Origin;
 
 /// A program that serves at an address until the test is over.
-struct Served {
+pub struct Served {
     child: Child,
-    address: SocketAddr,
-    folder: PathBuf,
+    pub address: SocketAddr,
+    pub folder: PathBuf,
 }
 
 impl Served {
-    fn start(name: &str, make: impl FnOnce(SocketAddr, &PathBuf) -> Command) -> Served {
+    pub fn start(name: &str, make: impl FnOnce(SocketAddr, &PathBuf) -> Command) -> Served {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let address = free.expect("a free port");
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));

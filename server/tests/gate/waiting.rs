@@ -123,3 +123,40 @@ fn a_staff_pass_goes_by_is_counted_and_ends_with_its_room() {
     let report = house.operate("GET", "/admin/v1/gate", "").json();
     assert!(report["sites"][0]["counts"]["bypass_staff"].as_u64() >= Some(1), "{report}");
 }
+
+#[test]
+fn crawlers_wait_like_everybody_unless_the_site_would_rather_be_found() {
+    let origin = Origin::start();
+    let site = |more: &str| {
+        format!(
+            "[rooms.default]\nrate = \"100/s\"\n[sites.shop]\nroom = \"default\"\norigins = [\"{}\"]\n{more}",
+            origin.url()
+        )
+    };
+    let crawler = ["-H", "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)"];
+    assert_eq!(House::serve(&site("")).get("/seen", &crawler).status, 503);
+    let found = House::serve(&site("crawlers = \"pass\"\n"));
+    assert_eq!(found.get("/seen", &crawler).status, 200);
+    assert_eq!(found.get("/seen", &["-H", "User-Agent: Mozilla/5.0"]).status, 503);
+    // Looking is what crawlers are let in for.
+    let posted = found.get("/seen", &[&crawler[..], &["-X", "POST", "-d", "x"]].concat());
+    assert_eq!(posted.status, 503);
+    assert_eq!(origin.asked(), 1);
+    let report = found.operate("GET", "/admin/v1/gate", "").json();
+    assert_eq!(report["sites"][0]["counts"]["bypass_crawler"], 1, "and no bypass goes unseen");
+}
+
+#[test]
+fn a_browser_gets_the_page_packed_and_who_cannot_unpack_it_gets_it_plain() {
+    let house = House::protect(&Origin::start().url(), &["--queue-all"]);
+    let plain = house.get("/sale", &[]);
+    assert_eq!(plain.header("content-encoding"), None);
+    let packed = house.get("/sale", &["-H", "Accept-Encoding: gzip, br", "--compressed"]);
+    assert_eq!(packed.header("content-encoding").as_deref(), Some("gzip"));
+    assert_eq!(packed.status, 503);
+    assert!(packed.body.contains("</html>"), "curl unpacked it: {packed:?}");
+    let length: usize =
+        packed.header("content-length").and_then(|it| it.parse().ok()).expect("one");
+    assert!(length < 15 * 1024, "{length} bytes");
+    assert!(packed.header("vary").is_some_and(|vary| vary.contains("Accept-Encoding")));
+}

@@ -34,6 +34,7 @@ const RULES: &[(&str, &str, &str)] = &[
     ("POST", "/admin/v1/rooms/{room}/tickets/{id}/move", "operator"),
     ("POST", "/admin/v1/rooms/{room}/staff-pass", "operator"),
     ("GET", "/admin/v1/gate", "viewer"),
+    ("GET", "/admin/v1/rooms/{room}/gates/{id}", "operator"),
 ];
 
 const EARLIER_RULES: &[(&str, &str, &str)] = &[

@@ -2,10 +2,12 @@
 
 use std::process::Command;
 
+use crate::house::House;
 use crate::part::{Part, deployed, folder, free_port};
 use crate::promises::{Alone, only_holders_come_in};
 
-fn start(room: &str, gate: &str, shop: &str) -> Part {
+fn start(room: &str, house: &House, shop: &str) -> Part {
+    let gate = house.address();
     let (folder, port) = (folder("caddy"), free_port());
     let room = format!("room={room}");
     let site = deployed(

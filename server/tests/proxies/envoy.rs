@@ -1,9 +1,10 @@
-//! Envoy asks by `ext_authz` over HTTP.
+//! Envoy asks by `ext_authz`, over HTTP and over gRPC.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::house::House;
 use crate::part::{Part, deployed, folder, free_port};
 use crate::promises::{Alone, only_holders_come_in};
 
@@ -32,21 +33,28 @@ fn envoy() -> &'static PathBuf {
     })
 }
 
-fn start(room: &str, gate: &str, shop: &str) -> Part {
+fn over_http(room: &str, house: &House, shop: &str) -> Part {
+    let asks = format!("/gate/check/{room}/");
+    start("envoy/envoy.yaml", &[("/gate/check/default/", &asks)], house, shop)
+}
+
+fn over_grpc(room: &str, house: &House, shop: &str) -> Part {
+    let (asks, at) = (format!("room: {room},"), format!("port_value: {}", port_of(house.grpc())));
+    let changes = [("room: default,", &*asks), ("port_value: 50051", &*at)];
+    start("envoy/envoy-grpc.yaml", &changes, house, shop)
+}
+
+fn start(file: &str, changes: &[(&str, &str)], house: &House, shop: &str) -> Part {
     let (folder, port) = (folder("envoy"), free_port());
-    let port_of = |address: &str| address.rsplit(':').next().expect("a port").to_owned();
-    let config = deployed(
-        "envoy/envoy.yaml",
-        &[
-            (
-                "address: 0.0.0.0, port_value: 80 ",
-                &*format!("address: 127.0.0.1, port_value: {port} "),
-            ),
-            ("port_value: 8080", &*format!("port_value: {}", port_of(gate))),
-            ("port_value: 3000", &*format!("port_value: {}", port_of(shop))),
-            ("/gate/check/default/", &*format!("/gate/check/{room}/")),
-        ],
-    );
+    let listens = format!("address: 127.0.0.1, port_value: {port} ");
+    let (gate, shop) = (port_of(house.address()), port_of(shop));
+    let (gate, shop) = (format!("port_value: {gate}"), format!("port_value: {shop}"));
+    let own = [
+        ("port_value: 8080", &*gate),
+        ("port_value: 3000", &*shop),
+        ("address: 0.0.0.0, port_value: 80 ", &*listens),
+    ];
+    let config = deployed(file, &[changes, &own].concat());
     let file = folder.join("envoy.yaml");
     std::fs::write(&file, config).expect("a file");
     let mut command = Command::new(envoy());
@@ -54,7 +62,16 @@ fn start(room: &str, gate: &str, shop: &str) -> Part {
     Part::run(command, port, folder)
 }
 
+fn port_of(address: &str) -> &str {
+    address.rsplit(':').next().expect("a port")
+}
+
 #[test]
 fn envoy_lets_in_only_who_holds_a_pass() {
-    only_holders_come_in(start, Alone::NobodyComesIn { status: 503 });
+    only_holders_come_in(over_http, Alone::NobodyComesIn { status: 503 });
+}
+
+#[test]
+fn envoy_that_asks_over_grpc_lets_in_only_who_holds_a_pass() {
+    only_holders_come_in(over_grpc, Alone::NobodyComesIn { status: 503 });
 }

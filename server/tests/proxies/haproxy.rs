@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::house::House;
 use crate::part::{Part, deployed, folder, free_port};
 use crate::promises::{Alone, only_holders_come_in};
 
-fn start(room: &str, gate: &str, shop: &str) -> Part {
+fn start(room: &str, house: &House, shop: &str) -> Part {
+    let gate = house.address();
     let (folder, port) = (folder("haproxy"), free_port());
     let key = folder.join("waitroom.pem");
     let fetch = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/haproxy/fetch-key");

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::house::House;
 use crate::part::{Part, deployed, folder, free_port};
 use crate::promises::{Alone, only_holders_come_in};
 
@@ -22,7 +23,8 @@ pub fn run(site: &str) -> Part {
     Part::run(command, port, folder)
 }
 
-fn start(room: &str, gate: &str, shop: &str) -> Part {
+fn start(room: &str, house: &House, shop: &str) -> Part {
+    let gate = house.address();
     let room = format!("room={room}");
     let changes = [("127.0.0.1:8080", gate), ("127.0.0.1:3000", shop), ("room=default", &*room)];
     run(&deployed("nginx/waitroom.conf", &changes))

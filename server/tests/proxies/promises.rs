@@ -24,14 +24,14 @@ pub enum Alone {
     HoldersComeIn,
 }
 
-/// Starts a proxy before a shop at this address: room, waitroom's address, the shop's.
-pub type Start = fn(room: &str, gate: &str, shop: &str) -> Part;
+/// Starts a proxy before a shop at this address, which asks this waitroom about a room.
+pub type Start = fn(room: &str, house: &House, shop: &str) -> Part;
 
 /// Goes through the whole list with a proxy.
 pub fn only_holders_come_in(start: Start, alone: Alone) {
     let (house, origin) = (House::serve(&rooms()), Origin::start());
     let shop = origin.address.to_string();
-    let proxy = start("default", house.address(), &shop);
+    let proxy = start("default", &house, &shop);
     let front = Front { url: proxy.url(), origin: &origin };
     front.a_stranger_waits();
     front.without_javascript_one_joins_waits_and_enters();
@@ -39,7 +39,7 @@ pub fn only_holders_come_in(start: Start, alone: Alone) {
     front.no_other_pass_will_do(&pass);
     front.no_word_of_a_visitor_chooses_room_or_address();
     front.an_ended_session_is_out(alone);
-    let brief = start("brief", house.address(), &shop);
+    let brief = start("brief", &house, &shop);
     Front { url: brief.url(), ..front }.a_pass_ends();
 
     drop(house);

@@ -65,7 +65,7 @@ fn measure(scale: Scale, cores: Cores) -> Outcome<Vec<Figure>> {
     let request = |cookie: &str| {
         format!(
             "GET /page HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: text/html\r\n\
-             Accept-Language: en\r\nCookie: theme=dark{cookie}\r\n\r\n"
+             Accept-Encoding: gzip, br\r\nAccept-Language: en\r\nCookie: theme=dark{cookie}\r\n\r\n"
         )
     };
     let mut passed = Requests::new([request(&format!("; {cookie}"))]);

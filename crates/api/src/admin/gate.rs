@@ -7,6 +7,7 @@ use waitroom_core::when;
 use super::Act;
 use crate::desk::GateDesk;
 use crate::problem::{Code, Problem};
+use crate::request::query_number;
 
 /// A working day: somebody who needs it longer asks again.
 const STAFF_PASS_LIFE_S: u64 = 12 * 3_600;
@@ -34,6 +35,16 @@ pub async fn staff_pass(act: Act) -> Result<(StatusCode, Value), Problem> {
         "staff_pass": pass,
     });
     Ok((StatusCode::CREATED, answer))
+}
+
+/// Its word frees slots, so it needs a key that may act.
+pub async fn hear(act: Act) -> Result<(StatusCode, Value), Problem> {
+    let room = act.room()?;
+    let name = act.id.as_deref().unwrap_or_default();
+    let confirmed = query_number(&act.uri, "confirmed")?.unwrap_or(0);
+    let heard = gate(&act)?.hear(room.name().as_str(), name, confirmed);
+    let unknown = || Problem::new(Code::NotFound, "no site of this room names such a gate");
+    Ok((StatusCode::OK, heard.ok_or_else(unknown)?))
 }
 
 fn gate(act: &Act) -> Result<std::sync::Arc<dyn GateDesk>, Problem> {

@@ -131,6 +131,7 @@ routes! {
     "GET" "/admin/v1/rooms/{room}/tickets/{id}" Viewer tickets::show, "", "One ticket";
     "POST" "/admin/v1/rooms/{room}/tickets/{id}/revoke" Operator tickets::revoke, "", "End a ticket or a session";
     "POST" "/admin/v1/rooms/{room}/tickets/{id}/move" Operator tickets::move_to, "Lane", "Put a waiting ticket at the end of another lane";
+    "GET" "/admin/v1/rooms/{room}/gates/{id}" Operator gate::hear, "", "For a gate elsewhere: who ended early, and by ?confirmed= which version it goes by";
     "POST" "/admin/v1/rooms/{room}/staff-pass" Operator gate::staff_pass, "", "A pass for somebody of the house, good for twelve hours";
     "GET" "/admin/v1/gate" Viewer gate::report, "", "What the gate did: verdicts and bypasses of every site";
 }

@@ -61,6 +61,11 @@ struct House {
 
 impl Grpc {
     pub fn new(desk: Arc<Desk>) -> Grpc {
+        Grpc::with(desk, |services| services)
+    }
+
+    /// With services that somebody else brings.
+    pub fn with(desk: Arc<Desk>, more: impl FnOnce(Routes) -> Routes) -> Grpc {
         let message_bytes_max = desk.manners.body_bytes_max;
         let health = tonic_health::pb::health_server::HealthServer::new(Health::new(&desk))
             .max_decoding_message_size(message_bytes_max);
@@ -75,8 +80,8 @@ impl Grpc {
                     .build_v1alpha()
                     .expect(good)
                     .max_decoding_message_size(message_bytes_max),
-            )
-            .prepare();
+            );
+        let standard = more(standard).prepare();
         let house = House { desk, checkouts: Checkouts::new(), probe: Probe::default() };
         Grpc { house: Arc::new(house), standard }
     }

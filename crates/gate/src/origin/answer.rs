@@ -1,74 +1,125 @@
-//! An origin's answer on its way to the visitor: drives the connection it comes from, and gives
+//! An origin's answer on its way to the visitor: reads the connection it comes from, and gives
 //! the connection back at the end.
 
-use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
-use tokio::time::{Instant, Sleep, sleep};
 
-use super::{InFlight, Link, Origin};
+use super::InFlight;
+use super::chunks::{Chunks, Found};
+use super::head::{Framing, Head};
+use super::pool::Taken;
+use crate::forward;
 
 #[derive(Debug)]
 pub struct OriginBody {
-    incoming: Incoming,
     /// Until the answer is whole.
-    link: Option<Link>,
-    origin: Arc<Origin>,
+    taken: Option<Taken>,
+    left: Left,
+    /// Whether the connection can be used again.
+    stays: bool,
     entered: Option<InFlight>,
     idle_timeout: Duration,
-    /// Runs while nothing comes.
-    patience: Option<Pin<Box<Sleep>>>,
+    patient: bool,
+}
+
+/// What is still to come.
+#[derive(Clone, Copy, Debug)]
+enum Left {
+    Bytes(u64),
+    Chunks(Chunks),
+    UntilClose,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 impl OriginBody {
-    pub fn new(
-        incoming: Incoming,
-        link: Link,
-        origin: Arc<Origin>,
-        entered: InFlight,
-        idle_timeout: Duration,
-    ) -> OriginBody {
-        let mut body = OriginBody {
-            incoming,
-            link: Some(link),
-            origin,
+    pub fn new(head: &Head, taken: Taken, entered: InFlight, idle_timeout: Duration) -> OriginBody {
+        let left = match head.framing {
+            Framing::Length(bytes) => Left::Bytes(bytes),
+            Framing::Chunked => Left::Chunks(Chunks::default()),
+            Framing::UntilClose => Left::UntilClose,
+        };
+        OriginBody {
+            taken: Some(taken),
+            left,
+            stays: head.stays,
             entered: Some(entered),
             idle_timeout,
-            patience: None,
-        };
-        if body.incoming.is_end_stream() {
-            body.finish(true);
+            patient: false,
         }
-        body
+    }
+
+    /// The whole body, when it came with its head: then the origin is done with.
+    pub fn whole(&mut self) -> Option<Option<Bytes>> {
+        let Left::Bytes(bytes) = self.left else { return None };
+        let read = &mut self.taken.as_mut()?.link.read;
+        let length = usize::try_from(bytes).ok().filter(|length| *length <= read.len())?;
+        let body = (length > 0).then(|| read.split_to(length).freeze());
+        self.left = Left::Bytes(0);
+        self.finish(true);
+        Some(body)
     }
 
     /// No more will come. Of a whole answer the connection is kept, if it can be used again.
     fn finish(&mut self, whole: bool) {
-        if let Some(mut link) = self.link.take() {
-            let good = whole && link.is_still_good();
-            self.origin.give_back(good.then_some(link));
+        if let Some(taken) = self.taken.take()
+            && whole
+            && self.stays
+        {
+            taken.give_back();
         }
         self.entered = None;
-        self.patience = None;
     }
 
     fn frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        let polled = Pin::new(&mut self.incoming).poll_frame(context);
-        if polled.is_ready() {
-            return polled.map(|it| it.map(|it| it.map_err(Into::into)));
+        let Some(taken) = &mut self.taken else { return Poll::Ready(None) };
+        let link = &mut taken.link;
+        // The visitor may still be sending, and the origin answer as it hears.
+        if link.poll_send(context).is_err() {
+            return Poll::Ready(Some(Err("the visitor's body broke off".into())));
         }
-        let Some(link) = &mut self.link else { return Poll::Pending };
-        link.drive(context);
-        let polled = Pin::new(&mut self.incoming).poll_frame(context);
-        polled.map(|it| it.map(|it| it.map_err(Into::into)))
+        loop {
+            let expected = match &mut self.left {
+                Left::Bytes(0) => return Poll::Ready(None),
+                Left::Bytes(left) => {
+                    if !link.read.is_empty() {
+                        let taken = usize::try_from(*left).unwrap_or(usize::MAX);
+                        let data = link.read.split_to(taken.min(link.read.len())).freeze();
+                        *left -= data.len() as u64;
+                        return Poll::Ready(Some(Ok(Frame::data(data))));
+                    }
+                    *left
+                }
+                Left::Chunks(chunks) => {
+                    match chunks.next(&mut link.read).map_err(|_| "a bad chunk")? {
+                        Found::Data(data) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                        Found::Trailers(mut trailers) => {
+                            forward::trailers_to_visitor(&mut trailers);
+                            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+                        }
+                        Found::End => return Poll::Ready(None),
+                        Found::Nothing => u64::MAX,
+                    }
+                }
+                Left::UntilClose => {
+                    if !link.read.is_empty() {
+                        return Poll::Ready(Some(Ok(Frame::data(link.read.split().freeze()))));
+                    }
+                    u64::MAX
+                }
+            };
+            let came = ready!(link.poll_more(context, expected))?;
+            if came == 0 {
+                return match self.left {
+                    Left::UntilClose => Poll::Ready(None),
+                    _ => Poll::Ready(Some(Err("the origin's answer broke off".into()))),
+                };
+            }
+        }
     }
 }
 
@@ -83,11 +134,10 @@ impl Body for OriginBody {
         let me = self.get_mut();
         match me.frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
+                me.patient = false;
                 // A body of known length is not asked again after its last piece.
-                if me.incoming.is_end_stream() {
+                if me.is_end_stream() {
                     me.finish(true);
-                } else if let Some(patience) = &mut me.patience {
-                    patience.as_mut().reset(Instant::now() + me.idle_timeout);
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
@@ -100,29 +150,26 @@ impl Body for OriginBody {
                 Poll::Ready(Some(Err(error)))
             }
             Poll::Pending => {
-                let idle = me.idle_timeout;
-                let patience = me.patience.get_or_insert_with(|| Box::pin(sleep(idle)));
-                if patience.as_mut().poll(context).is_ready() {
-                    me.finish(false);
-                    return Poll::Ready(Some(Err("the origin fell silent in mid-answer".into())));
+                let Some(taken) = &mut me.taken else { return Poll::Pending };
+                if !me.patient {
+                    me.patient = true;
+                    taken.link.patience(me.idle_timeout);
                 }
-                Poll::Pending
+                ready!(taken.link.poll_patience(context));
+                me.finish(false);
+                Poll::Ready(Some(Err("the origin fell silent in mid-answer".into())))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        matches!(self.left, Left::Bytes(0) | Left::Chunks(Chunks::Over))
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
-    }
-}
-
-impl Drop for OriginBody {
-    fn drop(&mut self) {
-        let whole = self.incoming.is_end_stream();
-        self.finish(whole);
+        match self.left {
+            Left::Bytes(left) => SizeHint::with_exact(left),
+            Left::Chunks(_) | Left::UntilClose => SizeHint::default(),
+        }
     }
 }

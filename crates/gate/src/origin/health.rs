@@ -1,11 +1,12 @@
 //! How an origin is: seen by what requests come to, and asked now and then.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
-use http::{Method, Request, header};
+use http::Method;
 
-use super::{Link, Origin, Upload};
+use super::{Origin, Upload};
+use crate::forward;
 use crate::site::OriginManners;
 
 /// So many failures in a row, and an origin is left alone for a while: one may be chance.
@@ -50,23 +51,21 @@ impl Health {
 }
 
 /// Asks an origin how it is, over a connection of its own. An answer below 500 will do.
-pub async fn probe(origin: &Origin, manners: &OriginManners, path: &str) -> bool {
-    let request = Request::builder()
-        .method(Method::GET)
-        .uri(path)
-        .header(header::HOST, origin.host_header.clone())
-        .header(header::USER_AGENT, "waitroom-gate health check")
-        .body(Upload::Nothing);
-    let Ok(request) = request else { return false };
-    let Ok(mut link) = origin.new_link(manners.connect_timeout).await else { return false };
-    let answered = ask(&mut link, request, manners.answer_timeout).await;
-    origin.give_back(None);
-    answered
-}
-
-async fn ask(link: &mut Link, request: Request<Upload>, within: Duration) -> bool {
-    let answer = link.exchange(request, within).await;
-    answer.is_ok_and(|answer| answer.status().as_u16() < 500)
+pub async fn probe(origin: &Arc<Origin>, manners: &OriginManners, path: &str) -> bool {
+    let Ok(mut taken) = origin.connected(manners.connect_timeout).await else { return false };
+    let write = |out: &mut Vec<u8>| {
+        out.extend_from_slice(b"GET ");
+        out.extend_from_slice(path.as_bytes());
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        forward::write_field(out, "host", origin.host_header.as_bytes());
+        forward::write_field(out, "user-agent", b"waitroom-gate health check");
+        forward::write_field(out, "connection", b"close");
+        out.extend_from_slice(b"\r\n");
+    };
+    let mut nothing = Upload::Nothing;
+    let within = manners.answer_timeout;
+    let answer = taken.link.exchange(&Method::GET, write, &mut nothing, within).await;
+    answer.is_ok_and(|answer| answer.status.as_u16() < 500)
 }
 
 #[cfg(test)]

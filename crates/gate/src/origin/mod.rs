@@ -3,12 +3,18 @@
 //! A connection to an origin has no task of its own: whoever uses it drives it, in the task of
 //! the visitor's connection (`link.rs`), and an idle one just lies in a list (`pool.rs`). So a
 //! request costs no spawn and no wake-up of another thread. Several origins share the requests;
-//! one that fails is left alone for a while (`health.rs`).
+//! one that fails is left alone for a while (`health.rs`). `upload.rs` frames what goes out,
+//! `head.rs` and `chunks.rs` read what comes in.
 
 mod answer;
+mod chunks;
+mod head;
 mod health;
 mod link;
 mod pool;
+mod stream;
+mod tls;
+mod upload;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,9 +24,13 @@ use http::Uri;
 use crate::site::OriginManners;
 
 pub use answer::OriginBody;
+pub use head::Head;
 pub use health::probe;
-pub use link::{Failed, Link, Upload};
-pub use pool::Origin;
+pub use link::Failed;
+pub use pool::{InUse, Origin, Taken};
+pub use stream::Stream;
+pub use tls::Trust;
+pub use upload::Upload;
 
 /// The origins of one site.
 #[derive(Debug)]
@@ -42,14 +52,15 @@ impl Drop for InFlight {
 }
 
 impl Origins {
-    pub fn new(addresses: &[Uri], manners: OriginManners) -> Origins {
-        let all = addresses.iter().filter_map(|uri| Origin::new(uri, manners.idle_connections_max));
-        Origins {
-            all: all.map(Arc::new).collect(),
-            manners,
-            in_flight: Arc::default(),
-            turn: AtomicUsize::new(0),
-        }
+    /// The error, in words for the operator, is about certificates.
+    pub fn new(addresses: &[Uri], manners: OriginManners) -> Result<Origins, String> {
+        let tls = addresses.iter().any(|uri| uri.scheme_str() == Some("https"));
+        let trust = tls.then(|| Trust::load(manners.ca.as_deref())).transpose()?;
+        let all = addresses.iter().filter_map(|uri| {
+            Origin::new(uri, manners.idle_connections_max, trust.as_ref()).map(Arc::new)
+        });
+        let all = all.collect();
+        Ok(Origins { all, manners, in_flight: Arc::default(), turn: AtomicUsize::new(0) })
     }
 
     /// How many requests are at the origins now.
