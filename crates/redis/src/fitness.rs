@@ -10,7 +10,6 @@ use std::{collections::BTreeMap, fmt};
 use redis::Value;
 
 use crate::{
-    group::knows_waitaof,
     options::{Level, Options},
     place::Place,
     store::OpenError,
@@ -65,11 +64,11 @@ impl Fitness {
         let (mut fitness, mut unfit) = (Fitness::default(), Vec::new());
         for server in place.primaries(options).await.map_err(away)? {
             let seen = look(&server, options).await.map_err(away)?;
-            for (why, advice) in judge(options.level, &seen) {
+            for (why, advice) in judge(options.level, options.on_disks, &seen) {
                 let server = server.name.to_string();
                 unfit.push(Unfit { server, why, advice: advice.to_owned() });
             }
-            let warned = warn(options.level, &seen);
+            let warned = warn(options.on_disks, &seen);
             fitness.warnings.extend(warned.into_iter().map(|it| format!("{}: {it}", server.name)));
             let (major, minor) = seen.version;
             let (product, replicas) = (&seen.product, seen.replicas);
@@ -81,7 +80,7 @@ impl Fitness {
 }
 
 /// All that is wrong with a server for a level, each with what to do.
-fn judge(level: Level, seen: &Seen) -> Vec<(String, &'static str)> {
+fn judge(level: Level, on_disks: bool, seen: &Seen) -> Vec<(String, &'static str)> {
     let mut wrong = Vec::new();
     if seen.version < OLDEST {
         let (major, minor) = seen.version;
@@ -125,6 +124,10 @@ fn judge(level: Level, seen: &Seen) -> Vec<(String, &'static str)> {
                 }
                 _ => {}
             }
+            if on_disks && !seen.waits_for_disks {
+                let why = "WAITAOF is not there: it cannot say what is on disks".to_owned();
+                wrong.push((why, "use Redis 7.2 or Valkey, or set replicas_wait = \"memory\""));
+            }
             match &seen.waits {
                 Err(said) => {
                     let why = format!("WAIT cannot be used: {said}");
@@ -142,14 +145,13 @@ fn judge(level: Level, seen: &Seen) -> Vec<(String, &'static str)> {
     wrong
 }
 
-fn warn(level: Level, seen: &Seen) -> Vec<String> {
+fn warn(on_disks: bool, seen: &Seen) -> Vec<String> {
     let mut warned = Vec::new();
     let set = |name: &str| seen.settings.as_ref().and_then(|all| all.get(name)).map(String::as_str);
     if seen.settings.is_none() {
         warned.push("CONFIG GET is not allowed: whether it evicts or persists is unknown".into());
     }
-    let waits = matches!(level, Level::Sync { .. }) && seen.waits_for_disks;
-    if waits && set("appendfsync") == Some("everysec") {
+    if on_disks && set("appendfsync") == Some("everysec") {
         let said = "appendfsync is everysec and answers wait for the disk: \
                     they take up to a second; set it to always on all servers";
         warned.push(said.into());
@@ -214,6 +216,18 @@ async fn look(server: &Server, options: &Options) -> Result<Seen, Trouble> {
     Ok(seen)
 }
 
+/// Whether a server can say what is on disks (Redis 7.2, Valkey).
+async fn knows_waitaof(wire: &mut Wire) -> Result<bool, Trouble> {
+    let mut command = redis::cmd("COMMAND");
+    command.arg("INFO").arg("WAITAOF");
+    match wire.one(command).await {
+        Ok(Value::Array(found)) => Ok(matches!(found.first(), Some(Value::Array(_)))),
+        // It was only a question: whoever does not know it has no such command, either.
+        Ok(_) | Err(Trouble::Refused(_)) => Ok(false),
+        Err(trouble) => Err(Trouble::Away(format!("{trouble:?}"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,9 +250,12 @@ mod tests {
 
     #[test]
     fn a_good_server_is_fit() {
-        assert_eq!(judge(ALONE, &server(GOOD, 0)), []);
-        assert_eq!(judge(WITH_ONE, &server(["noeviction", "yes", "everysec", ""], 1)), []);
-        assert_eq!(judge(Level::Async, &server(["noeviction", "no", "no", "3600 1"], 0)), []);
+        assert_eq!(judge(ALONE, false, &server(GOOD, 0)), []);
+        assert_eq!(judge(WITH_ONE, false, &server(["noeviction", "yes", "everysec", ""], 1)), []);
+        assert_eq!(
+            judge(Level::Async, false, &server(["noeviction", "no", "no", "3600 1"], 0)),
+            []
+        );
     }
 
     #[test]
@@ -259,9 +276,11 @@ mod tests {
             (Level::Async, server(["noeviction", "no", "no", ""], 0), "nothing is kept"),
         ];
         for (level, seen, word) in cases {
-            let wrong = judge(level, &seen);
+            let wrong = judge(level, false, &seen);
             assert_eq!(wrong.len(), 1, "{word}: {wrong:?}");
             assert!(wrong[0].0.contains(word), "{word}: {wrong:?}");
         }
+        let wrong = judge(WITH_ONE, true, &server(GOOD, 1));
+        assert!(wrong.len() == 1 && wrong[0].0.contains("WAITAOF"), "{wrong:?}");
     }
 }

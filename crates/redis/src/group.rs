@@ -36,18 +36,14 @@ pub struct Runner {
     known: Arc<Known>,
     keys: Keys,
     /// This line's own connections: `WAIT` is about what its own connection wrote.
-    wires: HashMap<Arc<str>, Own>,
+    wires: HashMap<Arc<str>, Wire>,
     /// What is durable and was not told to all yet, with the lease that wrote it.
     commits: BTreeMap<RoomName, Commit>,
     now: Now,
 }
 
-#[derive(Debug, Clone)]
-struct Own {
-    wire: Wire,
-    /// Whether the server can say what is on disks.
-    waits_for_disks: bool,
-}
+/// Beyond the wait for a replica, the wait for its next report.
+const DISKS_MS: u64 = 1_000;
 
 #[derive(Debug)]
 struct Commit {
@@ -209,11 +205,11 @@ impl Runner {
     /// Sends a group to its server. What comes back was not done; with an error, none of it was.
     async fn send(&mut self, group: Group) -> Result<Vec<Sent>, (Trouble, Vec<Sent>)> {
         let Group { server, commits, mut sent } = group;
-        let mut own = match self.wire(&server).await {
-            Ok(own) => own,
+        let mut wire = match self.wire(&server).await {
+            Ok(wire) => wire,
             Err(trouble) => return Err((trouble, sent)),
         };
-        let hashes = own.wire.hashes().to_vec();
+        let hashes = wire.hashes().to_vec();
         let mut commands: Vec<Cmd> = commits.iter().map(|call| call.command(&hashes)).collect();
         let mut tips: HashMap<RoomName, Appended> = HashMap::new();
         let mut at = Vec::with_capacity(sent.len());
@@ -235,10 +231,10 @@ impl Runner {
                 Job::Change { call, .. } => commands.push(call.command(&hashes)),
             }
         }
-        let wait = self.wait(own.waits_for_disks).filter(|_| !sent.is_empty());
+        let wait = self.wait().filter(|_| !sent.is_empty());
         let waits = wait.is_some();
         commands.extend(wait);
-        let mut answers = match own.wire.send(commands).await {
+        let mut answers = match wire.send(commands).await {
             Ok(answers) => answers,
             Err(broken) => {
                 self.wires.remove(&server.name);
@@ -393,10 +389,12 @@ impl Runner {
     }
 
     /// The command that waits for replicas; none where nobody else has to have it.
-    fn wait(&self, for_disks: bool) -> Option<Cmd> {
+    fn wait(&self) -> Option<Cmd> {
         let Level::Sync { replicas_required } = self.asker.options.level else { return None };
         let timeout = self.asker.options.replicas_timeout.as_millis() as u64;
-        if for_disks {
+        if self.asker.options.on_disks {
+            // A replica may tell of its disk only with its next report, a second later.
+            let timeout = timeout + DISKS_MS;
             let mut wait = redis::cmd("WAITAOF");
             wait.arg(1).arg(replicas_required).arg(timeout);
             return Some(wait);
@@ -427,30 +425,13 @@ impl Runner {
         Err(format!("{}: {have} of {required} replicas have it", server.name))
     }
 
-    async fn wire(&mut self, server: &Server) -> Result<Own, Trouble> {
-        if let Some(own) = self.wires.get(&server.name) {
-            return Ok(own.clone());
+    async fn wire(&mut self, server: &Server) -> Result<Wire, Trouble> {
+        if let Some(wire) = self.wires.get(&server.name) {
+            return Ok(wire.clone());
         }
-        let mut wire = Wire::open(server, &self.asker.options).await?;
-        let mut waits_for_disks = false;
-        if self.asker.options.level != Level::Async {
-            waits_for_disks = knows_waitaof(&mut wire).await?;
-        }
-        let own = Own { wire, waits_for_disks };
-        self.wires.insert(server.name.clone(), own.clone());
-        Ok(own)
-    }
-}
-
-/// Whether a server can say what is on disks (Redis 7.2, Valkey).
-pub async fn knows_waitaof(wire: &mut Wire) -> Result<bool, Trouble> {
-    let mut command = redis::cmd("COMMAND");
-    command.arg("INFO").arg("WAITAOF");
-    match wire.one(command).await {
-        Ok(Value::Array(found)) => Ok(matches!(found.first(), Some(Value::Array(_)))),
-        // It was only a question: whoever does not know it has no such command, either.
-        Ok(_) | Err(Trouble::Refused(_)) => Ok(false),
-        Err(trouble) => Err(Trouble::Away(format!("{trouble:?}"))),
+        let wire = Wire::open(server, &self.asker.options).await?;
+        self.wires.insert(server.name.clone(), wire.clone());
+        Ok(wire)
     }
 }
 

@@ -7,9 +7,8 @@ use std::{fmt, time::Duration};
 pub enum Where {
     /// One server, or whatever stands behind one address.
     Single { url: String },
-    /// Sentinels, and the name under which they watch the primary. `server` holds what the servers
-    /// themselves ask for (user, password, database); its host and port do not matter.
-    Sentinel { sentinels: Vec<String>, name: String, server: String },
+    /// Sentinels, and the name under which they watch the primary.
+    Sentinel { sentinels: Vec<String>, name: String },
     /// Some servers of a Cluster; the others are learnt from them.
     Cluster { seeds: Vec<String> },
 }
@@ -26,7 +25,7 @@ impl fmt::Debug for Where {
                 let host = url.split("://").nth(1).unwrap_or(url);
                 f.write_str(host.rsplit('@').next().unwrap_or_default())
             }
-            Where::Sentinel { sentinels, name, .. } => {
+            Where::Sentinel { sentinels, name } => {
                 write!(f, "{name} by the sentinels {}", hosts(sentinels))
             }
             Where::Cluster { seeds } => write!(f, "the cluster at {}", hosts(seeds)),
@@ -34,11 +33,24 @@ impl fmt::Debug for Where {
     }
 }
 
+/// What the servers ask for; sentinels are asked without it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Login {
+    pub user: Option<String>,
+    pub password: Option<String>,
+    pub database: i64,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
 /// What `Ok` promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// `redis-sync`: the primary has it, and as many replicas as required said that they have it
-    /// (on their disks, where the server can say so).
+    /// `redis-sync`: the primary has it, and as many replicas as required said that they have it.
     Sync { replicas_required: u32 },
     /// `redis-async`: the primary has it.
     Async,
@@ -65,7 +77,11 @@ pub enum Time {
 #[derive(Debug, Clone)]
 pub struct Options {
     pub servers: Where,
+    pub login: Login,
     pub level: Level,
+    /// Whether the replicas must have it on their disks, where the server can say so (`WAITAOF`).
+    /// A replica tells of its disk once a second, so answers take up to a second more.
+    pub on_disks: bool,
     /// Begins the name of every key, so that a server can be shared.
     pub prefix: String,
     pub time: Time,
@@ -83,7 +99,9 @@ impl Options {
     pub fn new(servers: Where, level: Level) -> Options {
         Options {
             servers,
+            login: Login::default(),
             level,
+            on_disks: false,
             prefix: "waitroom".into(),
             time: Time::OfTheServer,
             connect_timeout: Duration::from_secs(1),
@@ -104,9 +122,16 @@ mod tests {
         let url = "redis://user:secret@10.0.0.1:6379/3".to_owned();
         let single = Where::Single { url: url.clone() };
         let cluster = Where::Cluster { seeds: vec![url.clone(), url.clone()] };
-        let sentinels = vec![url.clone()];
-        let sentinel = Where::Sentinel { sentinels, name: "shop".into(), server: url };
-        for shown in [format!("{single:?}"), format!("{cluster:?}"), format!("{sentinel:?}")] {
+        let sentinels = vec![url];
+        let sentinel = Where::Sentinel { sentinels, name: "shop".into() };
+        let login =
+            Login { user: Some("user".into()), password: Some("secret".into()), database: 0 };
+        for shown in [
+            format!("{single:?}"),
+            format!("{cluster:?}"),
+            format!("{sentinel:?}"),
+            format!("{login:?}"),
+        ] {
             assert!(!shown.contains("secret") && !shown.contains("user"), "{shown}");
         }
         assert_eq!(format!("{single:?}"), "10.0.0.1:6379/3");

@@ -10,7 +10,7 @@ use redis::{ConnectionInfo, IntoConnectionInfo, Value};
 
 use crate::{
     keys::SLOTS,
-    options::{Options, Where},
+    options::{Login, Options, Where},
     trouble::Trouble,
     value,
     wire::{Server, Wire},
@@ -25,8 +25,15 @@ pub struct Place {
 #[derive(Debug)]
 enum Kind {
     Single(Server),
-    Sentinel { sentinels: Vec<Server>, name: String, like: Server },
-    Cluster { seeds: Vec<Server> },
+    /// `like` has no address of its own: what it is asked with is what the primary is asked with.
+    Sentinel {
+        sentinels: Vec<Server>,
+        name: String,
+        like: Server,
+    },
+    Cluster {
+        seeds: Vec<Server>,
+    },
 }
 
 /// Ranges of slots with their primaries; one range for all but a Cluster.
@@ -34,27 +41,21 @@ type Known = Vec<(u16, u16, Server)>;
 
 impl Place {
     /// Fails with words for whoever wrote the addresses.
-    pub fn new(servers: &Where) -> Result<Place, String> {
-        let server = |url: &String| -> Result<Server, String> {
-            let info: Result<ConnectionInfo, _> = url.as_str().into_connection_info();
-            // The address may hold a password, and is not repeated.
-            let info = info.map_err(|error| format!("not an address of Redis: {error}"))?;
-            Ok(Server::new(info))
-        };
-        let several = |urls: &[String]| -> Result<Vec<Server>, String> {
+    pub fn new(servers: &Where, login: &Login) -> Result<Place, String> {
+        let several = |urls: &[String], login: &Login| -> Result<Vec<Server>, String> {
             match urls {
                 [] => Err("no address".into()),
-                urls => urls.iter().map(server).collect(),
+                urls => urls.iter().map(|url| server(url, login)).collect(),
             }
         };
         let kind = match servers {
-            Where::Single { url } => Kind::Single(server(url)?),
-            Where::Sentinel { sentinels, name, server: like } => Kind::Sentinel {
-                sentinels: several(sentinels)?,
+            Where::Single { url } => Kind::Single(server(url, login)?),
+            Where::Sentinel { sentinels, name } => Kind::Sentinel {
+                sentinels: several(sentinels, &Login::default())?,
                 name: name.clone(),
-                like: server(like)?,
+                like: server("redis://127.0.0.1", login)?,
             },
-            Where::Cluster { seeds } => Kind::Cluster { seeds: several(seeds)? },
+            Where::Cluster { seeds } => Kind::Cluster { seeds: several(seeds, login)? },
         };
         Ok(Place { kind, known: Mutex::default() })
     }
@@ -122,6 +123,23 @@ impl Place {
             }
         }
     }
+}
+
+fn server(url: &str, login: &Login) -> Result<Server, String> {
+    let info: Result<ConnectionInfo, _> = url.into_connection_info();
+    // The address may hold a password, and is not repeated.
+    let info = info.map_err(|error| format!("not an address of Redis: {error}"))?;
+    let mut settings = info.redis_settings().clone();
+    if let Some(user) = &login.user {
+        settings = settings.set_username(user);
+    }
+    if let Some(password) = &login.password {
+        settings = settings.set_password(password);
+    }
+    if login.database != 0 {
+        settings = settings.set_db(login.database);
+    }
+    Ok(Server::new(info.set_redis_settings(settings)))
 }
 
 /// Whom one sentinel takes for the primary, if that one agrees.

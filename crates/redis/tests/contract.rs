@@ -74,8 +74,7 @@ fn sentinel() -> Redis {
     static SENTINELS: OnceLock<Sentinels> = OnceLock::new();
     let all = SENTINELS.get_or_init(|| Sentinels::start(&DURABLE));
     let (sentinels, name) = (all.urls(), Sentinels::NAME.to_owned());
-    let server = "redis://127.0.0.1".to_owned();
-    Redis::at(Where::Sentinel { sentinels, name, server }, WITH_ONE, None)
+    Redis::at(Where::Sentinel { sentinels, name }, WITH_ONE, None)
 }
 
 fn cluster() -> Redis {

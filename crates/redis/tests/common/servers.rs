@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 #[derive(Debug)]
 pub struct Server {
     pub port: u16,
-    program: &'static str,
+    program: String,
     config: Option<PathBuf>,
     args: Vec<String>,
     dir: PathBuf,
@@ -38,24 +38,27 @@ pub struct Server {
 pub const DURABLE: [&str; 6] = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
 
 impl Server {
+    /// A Redis, or what `WAITROOM_TEST_REDIS` names: `valkey-server` takes the same settings.
     pub fn redis(settings: &[&str]) -> Server {
-        Server::start("redis-server", settings)
+        let other = std::env::var("WAITROOM_TEST_REDIS").ok();
+        Server::start(other.as_deref().unwrap_or("redis-server"), settings)
     }
 
     /// Starts a server on a port that it got itself: one that is taken is noticed by its own
     /// failure to bind, not by looking before.
-    pub fn start(program: &'static str, settings: &[&str]) -> Server {
+    pub fn start(program: &str, settings: &[&str]) -> Server {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let port = some_port();
             let dir = folder(port);
             let mut args: Vec<String> = settings.iter().map(|it| it.to_string()).collect();
             args.extend(["--repl-diskless-sync-delay".into(), "0".into()]);
+            let program = program.to_owned();
             let mut server = Server { port, program, config: None, args, dir, child: None };
             if server.begin() {
                 return server;
             }
-            assert!(Instant::now() < deadline, "no {program} came up");
+            assert!(Instant::now() < deadline, "no server came up");
         }
     }
 
@@ -69,7 +72,7 @@ impl Server {
 
     /// Whether it came up. A server that could not bind ends by itself.
     fn begin(&mut self) -> bool {
-        let mut child = Command::new(self.program)
+        let mut child = Command::new(&self.program)
             .args(&self.config)
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--dir"])
             .arg(&self.dir)
@@ -180,7 +183,7 @@ fn sentinel(primary: &str) -> Server {
              sentinel failover-timeout {name} 3000\n"
         );
         fs::write(&config, text).expect("a new folder is writable");
-        let (program, args) = ("redis-sentinel", Vec::new());
+        let (program, args) = ("redis-sentinel".to_owned(), Vec::new());
         let mut server = Server { port, program, config: Some(config), args, dir, child: None };
         if server.begin() {
             return server;
