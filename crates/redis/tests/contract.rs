@@ -4,9 +4,12 @@
 #[path = "common/servers.rs"]
 mod servers;
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use servers::{Cluster, DURABLE, Sentinels, Server};
@@ -36,6 +39,9 @@ impl Redis {
         let clock = ManualClock::at(1_000_000);
         let mut options = Options::new(servers, level);
         options.time = Time::Given;
+        // A busy machine is not a broken one.
+        options.answer_timeout = Duration::from_secs(20);
+        options.replicas_timeout = Duration::from_secs(20);
         options.prefix = format!("test{}", NEXT.fetch_add(1, Ordering::Relaxed));
         Redis { options, seams: Seams::seeded(clock.clone(), 1), clock, own }
     }

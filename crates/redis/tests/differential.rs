@@ -8,9 +8,12 @@ mod cutter;
 #[path = "common/servers.rs"]
 mod servers;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use common::{
@@ -50,6 +53,8 @@ fn runtime() -> Runtime {
 fn open(runtime: &Runtime, url: String, prefix: &str, level: Level, seams: &Seams) -> RedisStore {
     let mut options = Options::new(Where::Single { url }, level);
     options.time = Time::Given;
+    // A busy machine is not a broken one.
+    options.answer_timeout = Duration::from_secs(20);
     options.prefix = prefix.to_owned();
     let opened = runtime.block_on(RedisStore::open(options, seams.clone()));
     opened.unwrap_or_else(|error| panic!("{error}")).0
