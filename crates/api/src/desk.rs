@@ -353,7 +353,16 @@ impl RoomDesk {
         board: &Board,
         presented: &Presented,
     ) -> Result<Sight, Problem> {
-        let view = board.look(now, presented).map_err(|refusal| self.refused(refusal))?;
+        let view = board.look(now, presented).map_err(|refusal| {
+            let problem = self.refused(refusal);
+            // A room that lost its store shows its last board. Who joined after it has a place that
+            // nobody can show now; to call it lost would make people give it up.
+            let lost_store = || self.kit.handle.figures().trouble().is_some();
+            if self.is_behind(board, &problem) && lost_store() {
+                return self.refused(Refusal::NotReady);
+            }
+            problem
+        })?;
         Ok(self.sight(board, *presented, view, board.version()))
     }
 

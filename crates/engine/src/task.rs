@@ -127,8 +127,9 @@ enum Came {
     Stop,
 }
 
-/// A room that cannot be opened is tried again, more and more slowly, up to this.
-const RETRY_MAX: Duration = Duration::from_secs(5);
+/// A room that cannot be opened is tried again, more and more slowly, up to this: people wait to
+/// be let in, and a store that is back should not wait for us.
+const RETRY_MAX: Duration = Duration::from_secs(1);
 
 impl<S: Store> Task<S> {
     /// Brings the room up and says how that went, then runs it until told to stop.
@@ -176,12 +177,20 @@ impl<S: Store> Task<S> {
                 }
             };
             self.tell_of_loss(&failed);
-            // Who waits in the queue learns at once that nothing was done.
-            self.refuse_all(|| Unanswered::Unavailable { why: failed.clone() });
-            tokio::select! {
-                biased;
-                _ = self.stop.wait_for(|stop| *stop) => return,
-                _ = tokio::time::sleep(retry) => {}
+            // Who waits in the queue, or comes meanwhile, learns at once that nothing was done.
+            let until = tokio::time::Instant::now() + retry;
+            loop {
+                self.refuse_all(|| Unanswered::Unavailable { why: failed.clone() });
+                tokio::select! {
+                    biased;
+                    _ = self.stop.wait_for(|stop| *stop) => return,
+                    _ = tokio::time::sleep_until(until) => break,
+                    request = self.inbox.recv() => {
+                        let Some(request) = request else { return };
+                        let why = failed.clone();
+                        let _ = request.answer.send(Err(Unanswered::Unavailable { why }));
+                    }
+                }
             }
             retry = (retry * 2).min(RETRY_MAX);
         }

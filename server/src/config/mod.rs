@@ -34,8 +34,8 @@ use crate::failure::Exit;
 pub use environment::Environment;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass, PassAlgorithm, Server, Store,
-    StoreKind, Telemetry, Tls, TlsFiles, Trust,
+    Durability, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass, PassAlgorithm, Redis,
+    RedisMode, ReplicasWait, Server, Store, StoreKind, Telemetry, Tls, TlsFiles, Trust,
 };
 pub use source::Source;
 
@@ -54,6 +54,7 @@ pub struct Config {
     pub trust: Trust,
     pub pass: Pass,
     pub store: Store,
+    pub redis: Redis,
     pub log: Log,
     pub metrics: Metrics,
     pub telemetry: Telemetry,
@@ -107,6 +108,7 @@ impl Config {
             trust,
             pass,
             store,
+            redis,
             log,
             metrics,
             telemetry,
@@ -120,6 +122,7 @@ impl Config {
             trust,
             pass,
             store,
+            redis,
             log,
             metrics,
             telemetry,

@@ -20,7 +20,9 @@ use waitroom_store::RoomName;
 use super::gate::{
     gate_name, host_pattern, local_path, origin, room_name, rule, waiting_status, when,
 };
-use super::values::{address, collector, count, file, list, net, pace, share, size, span, url};
+use super::values::{
+    address, collector, count, file, list, net, pace, plain, redis_url, share, size, span, url,
+};
 
 /// A struct of keys, each `name: type = how it is read`; and the reading of all of them, so that
 /// every mistake is found and no key is forgotten in one of the two places.
@@ -66,6 +68,7 @@ tables!(Sections {
     trust: Trust,
     pass: Pass,
     store: Store,
+    redis: Redis,
     log: Log,
     metrics: Metrics,
     telemetry: Telemetry,
@@ -139,6 +142,18 @@ section!(Store {
     queue_max: u64 = count(16..=16 * MILLION),
     queue_bytes_max: u64 = size(1 << 20..=64 << 30),
     master_key_file: Option<PathBuf> = |it| or_none(it, file),
+});
+
+section!(Redis {
+    mode: RedisMode = |it| REDIS_MODES.read(it),
+    urls: Vec<String> = list(redis_url),
+    primary: Option<String> = |it| or_none(it, plain),
+    user: Option<String> = |it| or_none(it, plain),
+    password_file: Option<PathBuf> = |it| or_none(it, file),
+    database: u64 = count(0..=1_000),
+    replicas_required: u64 = count(0..=16),
+    replicas_wait: ReplicasWait = |it| REPLICAS_WAITS.read(it),
+    prefix: String = plain,
 });
 
 section!(Log { level: LogLevel = |it| LEVELS.read(it), format: LogFormat = |it| FORMATS.read(it) });
@@ -229,8 +244,18 @@ macro_rules! words {
 words!(Listener as LISTENERS { "public" = Public, "admin" = Admin, "grpc" = Grpc, });
 words!(PassAlgorithm as ALGORITHMS { "ES256" = Es256, "EdDSA" = EdDsa, "RS256" = Rs256, });
 words!(Binding as BINDINGS { "nonce" = Nonce, "address" = Address, "agent" = Agent, });
-words!(StoreKind as STORES { "file" = File, "memory" = Memory, });
-words!(Durability as DURABILITIES { "local-sync" = LocalSync, });
+words!(StoreKind as STORES { "file" = File, "memory" = Memory, "redis" = Redis, });
+words!(Durability as DURABILITIES {
+    "local-sync" = LocalSync,
+    "redis-sync" = RedisSync,
+    "redis-async" = RedisAsync,
+});
+words!(RedisMode as REDIS_MODES {
+    "single" = Single,
+    "sentinel" = Sentinel,
+    "cluster" = Cluster,
+});
+words!(ReplicasWait as REPLICAS_WAITS { "memory" = Memory, "disk" = Disk, });
 words!(LogFormat as FORMATS { "text" = Text, "json" = Json, });
 words!(FailMode as FAILS { "closed" = Closed, "open" = Open, });
 /// These are the gate's own words.

@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 use waitroom_api::document::Mistake;
 
 use super::sections::Sections;
-use super::{Listener, TlsFiles};
+use super::{Durability, Listener, RedisMode, StoreKind, TlsFiles};
 
 pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
     let unread: Vec<String> = wrong.iter().map(|it| it.field.clone()).collect();
     let mut rules = Rules { unread, wrong };
-    let Sections { server, tls, trust, pass, .. } = sections;
+    let Sections { server, tls, trust, pass, store, redis, .. } = sections;
     for (name, files) in [("public", &tls.public), ("admin", &tls.admin), ("grpc", &tls.grpc)] {
         check_tls(name, files, &mut rules);
     }
@@ -40,6 +40,29 @@ pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
             let problem = format!("there is no such listener: {name} is \"none\"");
             rules.broken(&["trust.proxy_protocol", name], problem);
         }
+    }
+    let on_redis = store.kind == StoreKind::Redis;
+    if on_redis != (store.durability != Durability::LocalSync) {
+        let problem = match on_redis {
+            true => "a store on Redis is \"redis-sync\" or \"redis-async\"; name which",
+            false => "only a store of kind \"redis\" can be this",
+        };
+        rules.broken(&["store.durability", "store.kind"], problem);
+    }
+    if on_redis && redis.urls.is_empty() {
+        rules.broken(&["redis.urls", "store.kind"], "no address; write [\"redis://…\"]");
+    }
+    if on_redis && redis.mode == RedisMode::Single && redis.urls.len() > 1 {
+        let problem = "several addresses are for \"sentinel\" or \"cluster\"";
+        rules.broken(&["redis.mode", "redis.urls"], problem);
+    }
+    if on_redis && (redis.mode == RedisMode::Sentinel) != redis.primary.is_some() {
+        let problem =
+            "the name by which sentinels watch the primary: needed for them, and only then";
+        rules.broken(&["redis.primary", "redis.mode"], problem);
+    }
+    if on_redis && redis.mode == RedisMode::Cluster && redis.database != 0 {
+        rules.broken(&["redis.database", "redis.mode"], "a cluster has only database 0");
     }
     if pass.join_token_secret_file.is_some() && pass.join_token_key_file.is_some() {
         let keys = ["pass.join_token_key_file", "pass.join_token_secret_file"];

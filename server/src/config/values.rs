@@ -40,6 +40,33 @@ pub fn url(given: &Value) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// Where a Redis listens. A password would be read by whoever reads the file.
+pub fn redis_url(given: &Value) -> Result<String, String> {
+    let shape = "write \"redis://10.0.0.5:6379\"";
+    let wrong = || format!("{} is not the address of a Redis; {shape}", shown(given));
+    let text = given.as_str().ok_or_else(wrong)?.trim_end_matches('/');
+    let host = text.strip_prefix("redis://").ok_or_else(wrong)?;
+    if host.contains('@') {
+        let hint = "name the user in redis.user and a file in redis.password_file";
+        return Err(format!("an address with a password in it; {hint}"));
+    }
+    let (name, port) = host.rsplit_once(':').unwrap_or((host, "6379"));
+    let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic() && c != '/');
+    if fits && port.parse::<u16>().is_ok() { Ok(text.to_owned()) } else { Err(wrong()) }
+}
+
+/// A name in letters that every program prints alike.
+pub fn plain(given: &Value) -> Result<String, String> {
+    let fits = |text: &&str| {
+        let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+        (1..=64).contains(&text.len()) && text.chars().all(letter)
+    };
+    given.as_str().filter(fits).map(str::to_owned).ok_or_else(|| {
+        let allowed = "1 to 64 letters, digits and - _ . :";
+        format!("{} is not a name; allowed: {allowed}", shown(given))
+    })
+}
+
 /// Where a collector of traces listens. Plain HTTP: it stands on this machine or beside it.
 pub fn collector(given: &Value) -> Result<String, String> {
     let text = url(given).ok().filter(|text| text.starts_with("http://"));

@@ -12,6 +12,7 @@ mod keys;
 mod office;
 mod plan;
 mod protects;
+mod redis;
 mod reload;
 mod rooms;
 mod say;
@@ -34,7 +35,7 @@ use waitroom_gate::{Front, Gate};
 use waitroom_listen::{Listener, Peer};
 use waitroom_store::seal::MasterKey;
 use waitroom_store::system::System;
-use waitroom_store::{FileStore, MemoryStore, RoomName, Seams, Store};
+use waitroom_store::{Entropy, FileStore, MemoryStore, OsEntropy, RoomName, Seams, Store};
 
 use crate::config::{Config, Environment, StoreKind};
 use crate::data::Data;
@@ -184,6 +185,11 @@ impl Serve {
                 crate::data::warn(&report);
                 self.serve(config, lines, seams, store, master).await
             }
+            StoreKind::Redis => {
+                let master = master_key(&config)?;
+                let store = redis::open(&config, seams.clone()).await?;
+                self.serve(config, lines, seams, store, master).await
+            }
         }
     }
 
@@ -196,14 +202,18 @@ impl Serve {
         master: MasterKey,
     ) -> Result<(), Failure> {
         say::starting(&config);
-        let instance = format!("{INSTANCE}-{}", std::process::id());
+        let instance = instance(&config);
         let exporter = Exporter::begin(&config.telemetry, &instance);
         let system = System::open(store.clone(), master.clone(), seams.clone(), &instance).await;
         let system = system.map_err(|error| {
             Failure::new(Exit::Wrong, format!("the _system log cannot be read: {error}"))
                 .means("the server does not start")
         })?;
-        let kept = system.rooms().filter_map(|(name, _)| RoomName::parse(name).ok()).collect();
+        let kept: Vec<RoomName> =
+            system.rooms().filter_map(|(name, _)| RoomName::parse(name).ok()).collect();
+        if config.store.kind == StoreKind::Redis {
+            redis::wait_for_leases(&store, kept.iter().chain(config.rooms.keys())).await?;
+        }
         let engine_config =
             plan::engine(&config, EngineConfig::new(&instance, Arc::new(master.clone())));
         let engine = Engine::new(Arc::new(store.clone()), seams.clone(), engine_config);
@@ -305,6 +315,15 @@ impl Serve {
         }
         say::down();
         Ok(())
+    }
+}
+
+/// Who we are to other processes on the same store. Process ids are the same in every container.
+fn instance(config: &Config) -> String {
+    let pid = std::process::id();
+    match config.store.kind {
+        StoreKind::Redis => format!("{INSTANCE}-{pid}-{:08x}", OsEntropy.next_u128() as u32),
+        StoreKind::File | StoreKind::Memory => format!("{INSTANCE}-{pid}"),
     }
 }
 

@@ -14,7 +14,7 @@ use waitroom_pass::{Alg, JoinKey, JoinTokens, Rotation, SigningKey};
 use waitroom_store::file::Options;
 
 use super::upkeep::KeyRotation;
-use crate::config::{self, Config, Listener, PassAlgorithm};
+use crate::config::{self, Config, Listener, PassAlgorithm, StoreKind};
 use crate::failure::{Exit, Failure};
 
 /// One of the three doors.
@@ -131,6 +131,10 @@ pub fn metrics(
 
 pub fn engine(config: &Config, mut engine: EngineConfig) -> EngineConfig {
     engine.snapshot_every = config.store.snapshot_every;
+    if config.store.kind == StoreKind::Redis {
+        // Others may open this store, so a room is ours only as long as we say so.
+        engine.lease = Some(super::redis::LEASE);
+    }
     engine
 }
 

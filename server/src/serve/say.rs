@@ -44,7 +44,33 @@ pub fn starting(config: &Config) {
             let data = config.server.data.display();
             info!(%data, durability = "local-sync", "store opened: on disk before it is told");
         }
+        // Said when it was opened, with what its servers are like.
+        StoreKind::Redis => {}
         StoreKind::Memory => warn!("store in memory: forgotten at the end"),
+    }
+}
+
+pub fn redis(at: &str, level: waitroom_redis::Level, fitness: &waitroom_redis::Fitness) {
+    let durability = level.name();
+    match level {
+        waitroom_redis::Level::Sync { replicas_required } => {
+            info!(
+                at,
+                durability, replicas_required, "store opened: replicas have it before it is told"
+            );
+        }
+        waitroom_redis::Level::Async => {
+            info!(
+                at,
+                durability, "store opened: Redis has it before it is told, its replicas after"
+            );
+        }
+    }
+    for server in &fitness.servers {
+        info!(server, "store server");
+    }
+    for warning in &fitness.warnings {
+        warn!("{warning}");
     }
 }
 
@@ -157,7 +183,7 @@ pub fn unwritable(room: &RoomName, why: &str) -> Failure {
     Failure::new(Exit::Io, format!("room \"{room}\": cannot write: {why}"))
         .coded("WR-2103")
         .means("nobody new is taken or let in; places are kept, and those inside stay inside")
-        .advise("free some space or mend the disk; the room goes on by itself")
+        .advise("free some space, mend the disk or look after Redis; the room goes on by itself")
 }
 
 pub fn writes_again(room: &RoomName) {

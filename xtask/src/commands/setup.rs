@@ -17,7 +17,17 @@ const NEEDS: &[Need] = &[
     Need {
         program: "redis-server",
         package: "redis-server",
-        because: "the peer that the benchmarks are held against",
+        because: "a store of ours, and the peer that the benchmarks are held against",
+    },
+    Need {
+        program: "redis-sentinel",
+        package: "redis-sentinel",
+        because: "watches the primary in the tests of the store on Redis",
+    },
+    Need {
+        program: "redis-cli",
+        package: "redis-tools",
+        because: "makes a cluster in the tests of the store on Redis",
     },
     Need {
         program: "nginx",

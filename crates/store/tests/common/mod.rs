@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub mod requests;
+
 use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},

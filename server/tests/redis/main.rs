@@ -1,0 +1,147 @@
+//! The real binary on a real Redis: places outlive both, a Redis that is away is told and waited
+//! for, and one that would lose places is refused.
+
+#[path = "../serve/instance.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod instance;
+#[path = "../../../crates/redis/tests/common/servers.rs"]
+mod servers;
+
+use std::process::{Command, Output, Stdio};
+
+use instance::{Instance, KEY, soon};
+use servers::{DURABLE, Server};
+
+/// Any will do, as long as the next instance has the same.
+const MASTER: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+fn settings<'a>(url: &'a str, level: &'a str) -> [(&'a str, &'a str); 6] {
+    [
+        ("WAITROOM_STORE_KIND", "redis"),
+        ("WAITROOM_STORE_DURABILITY", level),
+        ("WAITROOM_REDIS_URLS", url),
+        ("WAITROOM_REDIS_REPLICAS_REQUIRED", "0"),
+        ("WAITROOM_MASTER_KEY", MASTER),
+        ("WAITROOM_LIMITS_JOIN", "none"),
+    ]
+}
+
+#[test]
+fn places_outlive_the_instance_and_the_server() {
+    let mut redis = Server::redis(&DURABLE);
+    let url = redis.url();
+    let first = Instance::with(&settings(&url, "redis-sync"));
+    let tokens: Vec<String> =
+        (0..5).map(|who| first.join(who)["token"].as_str().expect("a token").to_owned()).collect();
+    // The instance ends by kill -9, and so does Redis.
+    drop(first);
+    redis.kill();
+    redis.restart();
+    let next = Instance::with(&settings(&url, "redis-sync"));
+    for (place, token) in (1..).zip(&tokens) {
+        assert_eq!(next.status(token)["position"], place);
+    }
+    assert_eq!(next.join(9)["position"], 6);
+    let said = next.stop();
+    assert!(said.contains("durability=\"redis-sync\""), "{said}");
+    assert!(said.contains("store server") && said.contains("Redis 7."), "{said}");
+}
+
+#[test]
+fn a_redis_that_is_away_is_told_and_waited_for() {
+    let mut redis = Server::redis(&DURABLE);
+    let server = Instance::with(&settings(&redis.url(), "redis-sync"));
+    let token = server.join(1)["token"].as_str().expect("a token").to_owned();
+    assert_eq!(server.status(&token)["position"], 1);
+    let late = server.join(2)["token"].as_str().expect("a token").to_owned();
+    redis.kill();
+    let join = || server.post("/v1/rooms/default/join", &[]);
+    let told = soon("a join that is refused", || Some(join()).filter(|it| it.status == 503));
+    assert!(told.header("Retry-After").is_some(), "{told:?}");
+    // Once the loss is known, nobody is left waiting for an answer.
+    let told = soon("nothing was done, and that is told", || {
+        Some(join()).filter(|it| it.json()["code"] == "unavailable")
+    });
+    assert_eq!(told.status, 503);
+    let seen = server.status(&token);
+    assert_eq!(seen["position"], 1, "whoever waits still sees the place: {seen}");
+    // A place that is on no board yet cannot be shown, and is not called lost.
+    let seen = server.status(&late);
+    assert!(seen["position"] == 2 || seen["code"] == "unavailable", "{seen}");
+    assert_eq!(server.get("/v1/rooms/default/board", &[]).status, 200);
+    redis.restart();
+    soon("a join that is taken", || (join().status == 201).then_some(()));
+    assert_eq!(server.status(&token)["position"], 1);
+    assert_eq!(server.status(&late)["position"], 2);
+    let said = server.stop();
+    assert_eq!(said.matches("room lost the store").count(), 1, "{said}");
+}
+
+#[test]
+fn a_redis_that_would_lose_places_is_refused_with_reason_and_advice() {
+    let evicts = Server::redis(&[&DURABLE[..], &["--maxmemory-policy", "allkeys-lru"]].concat());
+    let lazy = Server::redis(&["--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]);
+    let nowhere = Server::redis(&["--appendonly", "no", "--save", ""]);
+    for (redis, level, word, advice) in [
+        (&evicts, "redis-async", "maxmemory-policy is allkeys-lru", "noeviction"),
+        (&lazy, "redis-sync", "appendfsync is everysec", "appendfsync always"),
+        (&nowhere, "redis-sync", "appendonly is not yes", "appendonly yes"),
+        (&nowhere, "redis-async", "nothing is kept anywhere", "appendonly yes"),
+    ] {
+        let refused = serve(&settings(&redis.url(), level));
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains("error[WR-2104]"), "{said}");
+        assert!(said.contains(word) && said.contains(advice), "{said}");
+    }
+}
+
+/// A server that does not start.
+fn serve(variables: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_waitroom"))
+        .args(["serve", "--dev", "--public", "127.0.0.1:0"])
+        .envs(variables.iter().copied())
+        .stdout(Stdio::null())
+        .output()
+        .expect("the binary was built with this test")
+}
+
+#[test]
+fn a_crowd_loses_nothing_while_redis_is_killed_twice() {
+    let mut redis = Server::redis(&DURABLE);
+    let server = Instance::with(&settings(&redis.url(), "redis-sync"));
+    let sale = r#"{"rate":"100/s","max_active":200,"queue_all":true,"claim_within":"10s",
+        "session_timeout":"20s","pass_life":"2s","pass_leeway":"0s","heartbeat_timeout":"60s"}"#;
+    assert!(server.operate("PUT", "/admin/v1/rooms/sale", sale).status < 300);
+    let history = format!("{}/redis-{}.jsonl", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    let crowd = Command::new(env!("CARGO_BIN_EXE_waitroom"))
+        .args(["crowd", &server.public, "--room", "sale", "--admin", &server.admin])
+        .args(["--visitors", "600", "--over", "8s", "--shape", "steady", "--duration", "20s"])
+        .args(["--stay", "2s", "--speed", "3", "--rate-limit-exempt", "--quiet"])
+        .args(["--history", &history])
+        .env("WAITROOM_ADMIN_KEY", KEY)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary was built with this test");
+    let joined = || {
+        let picture = server.operate("GET", "/admin/v1/rooms/sale", "").json();
+        picture["joined"].as_u64().unwrap_or(0)
+    };
+    for people in [100, 300] {
+        soon("people", || (joined() > people).then_some(()));
+        redis.kill();
+        redis.restart();
+    }
+    let crowd = crowd.wait_with_output().expect("it can be waited for");
+    let words = String::from_utf8_lossy(&crowd.stdout);
+    assert!(crowd.status.success(), "{words}{}", String::from_utf8_lossy(&crowd.stderr));
+    let judged = Command::new(env!("CARGO_BIN_EXE_waitroom"))
+        .args(["check-history", &history])
+        .output()
+        .expect("the binary was built with this test");
+    let verdict = String::from_utf8_lossy(&judged.stdout).into_owned();
+    assert!(judged.status.success(), "{verdict}");
+    assert!(joined() >= 590, "{words}");
+    let _ = std::fs::remove_file(&history);
+}
