@@ -74,9 +74,9 @@ impl Buyers {
             Ok(got) => got,
             Err(_) => return Done::Leaves,
         };
+        // An operator may have closed the room or ended the session since the claim.
         if !(300..400).contains(&first.status) {
-            self.told.wonder(format!("visitor {who} came with a pass and got {}", first.status));
-            return Done::Leaves;
+            return self.outside(who, &first);
         }
         let to = first.location.unwrap_or_else(|| "/".into());
         let (only_looks, never_pays, declined) = (luck.chance(12), luck.chance(6), luck.chance(10));

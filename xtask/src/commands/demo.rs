@@ -12,7 +12,7 @@ use crate::shell::Run;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Handed to `waitroom demo`: --fast, --visitors 10k, --seats 5k, …; --help lists them.
+    /// Handed to `waitroom demo`, such as --fast or --visitors 10k; docs/demo.md lists them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
