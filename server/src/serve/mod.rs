@@ -10,6 +10,7 @@ mod installation;
 mod keyring;
 mod keys;
 mod office;
+mod outbox;
 mod plan;
 mod protects;
 mod reload;
@@ -224,6 +225,7 @@ impl Serve {
         let known: Arc<dyn GateDesk> = gate.clone();
         let _ = desk.gate.set(Arc::downgrade(&known));
 
+        let outbox = outbox::begin(&config, &house, &desk, &instance);
         let mut ending = Ending::listen();
         match &self.protects {
             Some(protects) => say::protects(&addresses, &config, protects, fresh_key.as_deref()),
@@ -277,6 +279,7 @@ impl Serve {
         }
         upkeep.abort();
         gate_upkeep.abort();
+        outbox.stop().await;
         house.note_use(true).await;
         house.engine.stop().await;
         if let Some(exporter) = exporter {
