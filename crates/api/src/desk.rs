@@ -77,6 +77,14 @@ pub trait GateDesk: Send + Sync + 'static {
 pub trait OutboxDesk: Send + Sync + 'static {
     fn sinks(&self) -> Vec<SinkPicture>;
 
+    /// Tells a sink the events of a room again, from this one on.
+    fn replay<'a>(
+        &'a self,
+        sink: &'a str,
+        room: &'a RoomName,
+        from: u64,
+    ) -> Pending<'a, Result<(), Problem>>;
+
     /// Checkouts heard, as (bus, what came of it, how many).
     fn checkouts(&self) -> Vec<(&'static str, &'static str, u64)>;
 }

@@ -2,15 +2,17 @@
 //!
 //! A lease says which instance. Whoever loses it stops; whoever takes it over goes on at the
 //! cursors, so at worst some things are told twice.
-//! Lives here: the lease, a relay for each room, and giving up what nobody fetched in time.
+//! Lives here: the lease, a relay for each room, giving up what nobody fetched in time, and going
+//! back in the log when an operator asks for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until};
-use waitroom_store::{Error, Lease, LeaseName, Retention, RoomName, SinkName, Store};
+use tokio::time::{Instant, sleep};
+use waitroom_store::{Error, Head, Lease, LeaseName, Retention, RoomName, SinkName, Store};
 
 use crate::figures::SinkFigures;
 use crate::names::Names;
@@ -31,6 +33,44 @@ const ROOMS_EVERY: Duration = Duration::from_millis(500);
 /// How often is looked for sinks that are too far behind.
 const RETIRE_EVERY: Duration = Duration::from_secs(10);
 
+/// What can be asked of a sink while it runs.
+#[derive(Debug)]
+pub struct Replay {
+    pub room: RoomName,
+    /// The first event to tell again.
+    pub from: u64,
+    pub done: oneshot::Sender<Result<(), NotReplayed>>,
+}
+
+/// Why nothing is told again. Nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotReplayed {
+    /// Another instance runs the sink, or none does.
+    NotHere,
+    /// It gets nothing of that room.
+    NoSuchRoom,
+    /// What is asked for is gone; the log begins after this event.
+    Trimmed {
+        to: u64,
+    },
+    /// There is no such event yet; the newest is this.
+    NotYet {
+        head: u64,
+    },
+    Store {
+        why: String,
+    },
+}
+
+impl From<Error> for NotReplayed {
+    fn from(error: Error) -> NotReplayed {
+        NotReplayed::Store { why: error.to_string() }
+    }
+}
+
+/// Operators ask one at a time; more than this at once is nobody.
+pub const REPLAYS_MAX: usize = 16;
+
 #[derive(Debug)]
 pub struct Duty<S: Store, K: Sink> {
     pub store: Arc<S>,
@@ -42,6 +82,8 @@ pub struct Duty<S: Store, K: Sink> {
     pub pace: Pace,
     pub keep: Retention,
     pub figures: Arc<SinkFigures>,
+    /// Closed means that nobody will ask.
+    pub replays: mpsc::Receiver<Replay>,
 }
 
 /// Relays that stop when they are let go of.
@@ -56,7 +98,7 @@ impl Drop for Relays {
 
 impl<S: Store, K: Sink> Duty<S, K> {
     /// Runs until it is dropped.
-    pub async fn run(self, rooms: Arc<dyn Rooms>) {
+    pub async fn run(mut self, rooms: Arc<dyn Rooms>) {
         let name = format!("outbox/{}", self.name);
         let name = LeaseName::parse(&name).expect("a sink's name fits into a lease's");
         loop {
@@ -67,6 +109,9 @@ impl<S: Store, K: Sink> Duty<S, K> {
                     tracing::warn!(%sink, error = %lost, "another instance may run this sink now");
                 }
                 Err(Error::Held { left_ms, .. }) => {
+                    while let Ok(replay) = self.replays.try_recv() {
+                        let _ = replay.done.send(Err(NotReplayed::NotHere));
+                    }
                     sleep(Duration::from_millis(left_ms.clamp(100, 1_000))).await;
                 }
                 Err(error) => {
@@ -78,7 +123,7 @@ impl<S: Store, K: Sink> Duty<S, K> {
     }
 
     /// Keeps a relay for each room, as long as the lease is ours.
-    async fn hold(&self, lease: &Lease, rooms: &dyn Rooms) -> Error {
+    async fn hold(&mut self, lease: &Lease, rooms: &dyn Rooms) -> Error {
         let mut relays = Relays::default();
         let (mut renew, mut retire) = (Instant::now() + RENEW_EVERY, Instant::now() + RETIRE_EVERY);
         loop {
@@ -101,8 +146,43 @@ impl<S: Store, K: Sink> Duty<S, K> {
                     Err(error) => self.figures.set_trouble(Some(error.to_string())),
                 }
             }
-            sleep_until(Instant::now() + ROOMS_EVERY).await;
+            tokio::select! {
+                Some(replay) = self.replays.recv() => {
+                    let Replay { room, from, done } = replay;
+                    let _ = done.send(self.go_back(&mut relays, &room, from).await);
+                }
+                () = sleep(ROOMS_EVERY) => {}
+            }
         }
+    }
+
+    /// Puts the cursor of a room before `from`. A cursor only moves forward, so this is the end of
+    /// the old one; should we be killed in between, all that is kept is told again.
+    async fn go_back(
+        &self,
+        relays: &mut Relays,
+        room: &RoomName,
+        from: u64,
+    ) -> Result<(), NotReplayed> {
+        let Some(relay) = relays.0.get(room) else { return Err(NotReplayed::NoSuchRoom) };
+        let to = Head(from.saturating_sub(1));
+        let (begins, head) =
+            (self.store.trimmed_to(room).await?, self.store.committed_head(room).await?);
+        if to < begins {
+            return Err(NotReplayed::Trimmed { to: begins.0 });
+        }
+        if from > head.0 {
+            return Err(NotReplayed::NotYet { head: head.0 });
+        }
+        relay.abort();
+        if let Some(relay) = relays.0.remove(room) {
+            let _ = relay.await;
+        }
+        self.store.drop_cursor(room, &self.name).await?;
+        self.store.advance(room, &self.name, to).await?;
+        let sink = &self.name;
+        tracing::info!(%room, %sink, from, "events are told again");
+        Ok(())
     }
 
     fn relay(&self, room: RoomName, names: Arc<dyn Names>) -> JoinHandle<()> {

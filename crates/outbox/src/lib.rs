@@ -24,7 +24,7 @@ pub mod sink;
 pub mod source;
 pub mod translate;
 
-pub use duty::{Duty, Rooms};
+pub use duty::{Duty, NotReplayed, Replay, Rooms};
 pub use figures::{Figures, SinkFigures};
 pub use message::{Fact, Kind, Message, MessageId};
 pub use names::{Names, Pending};

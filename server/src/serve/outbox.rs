@@ -1,17 +1,22 @@
 //! The outbox, wired: which sinks there are, and what they need to know of rooms.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use waitroom_api::desk::{OutboxDesk, RoomDesk, SinkLag, SinkPicture};
-use waitroom_api::{Code, Desk};
+use waitroom_api::{Code, Desk, Problem};
 use waitroom_core::id::TicketId;
 use waitroom_core::{Actor, Command, EndHow, Epoch, Presented, Session, Ticket};
 use waitroom_outbox::body::ReadyToken;
+use waitroom_outbox::duty::REPLAYS_MAX;
 use waitroom_outbox::kafka::{self, KafkaSink, KafkaSource, Topics};
 use waitroom_outbox::nats::{self, NatsSink, NatsSource, Streams};
 use waitroom_outbox::source::{Checkout, NotEnded, Outcome, Outcomes, Reason, Said, SourceFigures};
-use waitroom_outbox::{Duty, Figures, Filter, Names, Pace, Pending, Rooms, Sink};
+use waitroom_outbox::{
+    Duty, Figures, Filter, Names, NotReplayed, Pace, Pending, Replay, Rooms, Sink,
+};
 use waitroom_pass::PassClaims;
 use waitroom_store::{Clock, Retention, RoomName, SinkName, Store};
 
@@ -51,6 +56,7 @@ pub fn begin<S: Store + Clone>(
         rooms: Arc::new(KnownRooms(desk.clone())),
         figures: Figures::default(),
         instance,
+        asks: BTreeMap::new(),
         tasks: Vec::new(),
     };
     let ready = if events.outbox.ready_token { ReadyToken::On } else { ReadyToken::Off };
@@ -71,7 +77,8 @@ pub fn begin<S: Store + Clone>(
         begun.sink("kafka", filter, KafkaSink::new(link, topics, ready));
     }
     let sources = begun.sources(events, desk);
-    let seen = Seen { figures: begun.figures, sources, clock: desk.clock.clone() };
+    let clock = desk.clock.clone();
+    let seen = Seen { figures: begun.figures, sources, asks: begun.asks, clock };
     let _ = desk.outbox.set(Arc::new(seen));
     Outbox { tasks: begun.tasks }
 }
@@ -82,11 +89,14 @@ struct Begun<'a, S: Store> {
     rooms: Arc<dyn Rooms>,
     figures: Figures,
     instance: &'a str,
+    asks: BTreeMap<String, mpsc::Sender<Replay>>,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl<S: Store> Begun<'_, S> {
     fn sink<K: Sink>(&mut self, name: &str, filter: Filter, sink: K) {
+        let (asks, replays) = mpsc::channel(REPLAYS_MAX);
+        self.asks.insert(name.to_owned(), asks);
         let duty = Duty {
             store: self.store.clone(),
             instance: self.instance.to_owned(),
@@ -96,6 +106,7 @@ impl<S: Store> Begun<'_, S> {
             pace: Pace::default(),
             keep: self.keep,
             figures: self.figures.sink(name),
+            replays,
         };
         self.tasks.push(tokio::spawn(duty.run(self.rooms.clone())));
     }
@@ -229,6 +240,7 @@ impl Names for RoomNames {
 struct Seen {
     figures: Figures,
     sources: Sources,
+    asks: BTreeMap<String, mpsc::Sender<Replay>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -253,6 +265,43 @@ impl OutboxDesk for Seen {
                 .collect(),
         };
         self.figures.all().into_iter().map(picture).collect()
+    }
+
+    fn replay<'a>(
+        &'a self,
+        sink: &'a str,
+        room: &'a RoomName,
+        from: u64,
+    ) -> Pending<'a, Result<(), Problem>> {
+        Box::pin(async move {
+            let (done, answer) = oneshot::channel();
+            let replay = Replay { room: room.clone(), from, done };
+            let asked = match self.asks.get(sink) {
+                Some(asks) => asks.send(replay).await.is_ok(),
+                None => false,
+            };
+            let answer = if asked { answer.await.ok() } else { None };
+            let refused = match answer.unwrap_or(Err(NotReplayed::NotHere)) {
+                Ok(()) => return Ok(()),
+                Err(refused) => refused,
+            };
+            let (code, detail) = match refused {
+                NotReplayed::NotHere => {
+                    (Code::Unavailable, "this instance does not run the sink now".to_owned())
+                }
+                NotReplayed::NoSuchRoom => {
+                    (Code::NotFound, "the sink gets nothing of this room".to_owned())
+                }
+                NotReplayed::Trimmed { to } => {
+                    (Code::BadRequest, format!("events up to {to} are no longer kept"))
+                }
+                NotReplayed::NotYet { head } => {
+                    (Code::BadRequest, format!("the newest event is {head}"))
+                }
+                NotReplayed::Store { why } => (Code::Unavailable, why),
+            };
+            Err(Problem::new(code, detail).in_room(room))
+        })
     }
 
     fn checkouts(&self) -> Vec<(&'static str, &'static str, u64)> {

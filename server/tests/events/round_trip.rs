@@ -33,6 +33,19 @@ fn opens(server: &Instance) {
     assert!(got.status < 300, "{got:?}");
 }
 
+/// A command of ours against the server.
+fn waitroom(server: &Instance, words: &[&str]) -> String {
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_waitroom"))
+        .args(words)
+        .env("WAITROOM_SERVER", &server.admin)
+        .env("WAITROOM_ADMIN_KEY", KEY)
+        .output()
+        .expect("the binary was built with this test");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{words:?}: {said}");
+    String::from_utf8(out.stdout).expect("text")
+}
+
 #[test]
 fn the_way_round_on_nats() {
     let nats = Nats::start();
@@ -66,6 +79,13 @@ fn the_way_round_on_nats() {
         "{page}"
     );
     assert!(page.contains(r#"waitroom_events_failures_total{sink="nats"} 0"#), "{page}");
+    // And so do the operators' commands.
+    let status = waitroom(&server, &["events", "status"]);
+    assert!(status.starts_with("nats: ") && status.contains("sale: at event "), "{status}");
+    let told = waitroom(&server, &["events", "replay", "sale", "nats", "--from", "1"]);
+    assert!(told.contains("from event 1 again"), "{told}");
+    let audit = server.operate("GET", "/admin/v1/audit?room=sale", "").body;
+    assert_eq!(audit.matches(r#""action":"replay""#).count(), 1, "{audit}");
     server.stop();
 }
 

@@ -36,6 +36,8 @@ type Rooms = [Arc<RoomDesk>];
 /// A family, and where its value is found.
 type OfRoom = (&'static Family, fn(Counts) -> u64);
 type OfDoor = (&'static Family, fn(&Door) -> u64);
+type OfSink = (&'static Family, fn(&SinkPicture) -> u64);
+type OfLag = (&'static Family, fn(&SinkLag) -> f64);
 
 /// One series for each room that has the figure.
 fn each<V: std::fmt::Display>(
@@ -284,7 +286,7 @@ fn listeners(page: &mut Page, desk: &Desk) {
 
 fn events(page: &mut Page, desk: &Desk) {
     let sinks = desk.outbox.get().map(|outbox| outbox.sinks()).unwrap_or_default();
-    let counted: [(&'static Family, fn(&SinkPicture) -> u64); 3] = [
+    let counted: [OfSink; 3] = [
         (&f::EVENTS_SENT, |sink| sink.sent),
         (&f::EVENTS_FAILURES, |sink| sink.failures),
         (&f::EVENTS_GAPS, |sink| sink.gaps),
@@ -294,7 +296,7 @@ fn events(page: &mut Page, desk: &Desk) {
             sinks.iter().for_each(|sink| series.value(&[&sink.name], figure(sink)));
         });
     }
-    let lags: [(&'static Family, fn(&SinkLag) -> f64); 2] =
+    let lags: [OfLag; 2] =
         [(&f::EVENTS_LAG, |lag| lag.events as f64), (&f::EVENTS_LAG_SECONDS, |lag| lag.seconds)];
     for (family, figure) in lags {
         page.family(family, |series| {

@@ -1,6 +1,7 @@
 //! The outbox as a whole: real rooms, real logs, real buses.
 
 mod checker;
+mod duty;
 mod golden;
 mod house;
 mod kafka;
