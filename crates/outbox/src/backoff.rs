@@ -28,7 +28,7 @@ impl Backoff {
         self.tries
     }
 
-    pub fn next(&mut self) -> Duration {
+    pub fn wait(&mut self) -> Duration {
         let doubled = self.first.saturating_mul(1 << self.tries.min(20));
         self.tries = self.tries.saturating_add(1);
         let whole = doubled.min(self.most);
@@ -53,17 +53,17 @@ mod tests {
             let mut backoff = Backoff::new(first, most, seed);
             for tried in 0..40 {
                 let whole = first.saturating_mul(1 << tried.min(20)).min(most);
-                let wait = backoff.next();
+                let wait = backoff.wait();
                 assert!(wait >= whole / 2 && wait <= whole, "{tried}: {wait:?} of {whole:?}");
             }
             backoff.reset();
-            assert!(backoff.next() <= first);
+            assert!(backoff.wait() <= first);
         }
     }
 
     #[test]
     fn two_relays_do_not_wait_in_step() {
-        let wait = |seed| Backoff::new(Duration::from_secs(1), Duration::from_secs(1), seed).next();
+        let wait = |seed| Backoff::new(Duration::from_secs(1), Duration::from_secs(1), seed).wait();
         let waits: std::collections::BTreeSet<_> = (0..100).map(wait).collect();
         assert!(waits.len() > 50, "{}", waits.len());
     }

@@ -94,7 +94,7 @@ impl<S: Store, K: Sink> Relay<S, K> {
             let (room, sink) = (&self.room, &self.name);
             tracing::warn!(%room, %sink, %error, "the relay cannot go on; it will try again");
             self.figures.set_trouble(Some(error.to_string()));
-            sleep(backoff.next()).await;
+            sleep(backoff.wait()).await;
         }
     }
 
@@ -227,7 +227,7 @@ impl<S: Store, K: Sink> Relay<S, K> {
                         tracing::warn!(%room, %sink, %trouble, "the sink takes no events");
                     }
                     self.figures.set_trouble(Some(trouble.why));
-                    sleep(backoff.next()).await;
+                    sleep(backoff.wait()).await;
                     self.gave_up(progress).await?;
                 }
             }

@@ -141,7 +141,7 @@ pub async fn hear(
             Ok(()) => return Ok(()),
             Err(NotEnded::Never(reason)) => return Err(reason),
             Err(NotEnded::Later) if Instant::now() >= until => return Err(Reason::RoomUnavailable),
-            Err(NotEnded::Later) => sleep(backoff.next()).await,
+            Err(NotEnded::Later) => sleep(backoff.wait()).await,
         }
     }
 }

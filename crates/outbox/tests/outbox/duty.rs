@@ -12,7 +12,9 @@ use crate::house::{House, Recorder, TestRoom, room_name, sink_name, soon};
 use crate::relay::should;
 
 #[derive(Clone, Default)]
-struct Known(Arc<Mutex<Vec<(RoomName, Arc<dyn Names>)>>>);
+struct Known(Arc<Mutex<Vec<Named>>>);
+
+type Named = (RoomName, Arc<dyn Names>);
 
 impl Known {
     fn add(&self, room: &TestRoom) {
