@@ -15,6 +15,7 @@ mod config;
 mod crowd;
 mod data;
 mod demo;
+mod events;
 mod export;
 mod exported;
 mod failure;
@@ -84,6 +85,7 @@ enum Command {
     Ticket(ticket::Ticket),
     Key(key::Key),
     Audit(audit::Audit),
+    Events(events::Events),
     Top(top::Top),
     Page(page::Page),
     Completions(completions::Completions),
@@ -123,6 +125,7 @@ fn main() -> ExitCode {
         Command::Ticket(it) => finish(it.json(), |out| it.run(out)),
         Command::Key(it) => finish(it.json(), |out| it.run(out)),
         Command::Audit(it) => finish(it.json(), |out| it.run(out)),
+        Command::Events(it) => finish(it.json(), |out| it.run(out)),
         Command::Page(it) => finish(it.json(), |out| it.run(out)),
         Command::Top(it) => finish(it.to.json, |out| it.run(out)),
         Command::Completions(it) => it.run(Cli::command()),

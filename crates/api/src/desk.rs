@@ -75,6 +75,45 @@ pub trait GateDesk: Send + Sync + 'static {
     fn staff_pass(&self, room: &str, number: u64, expires_s: u32) -> String;
 }
 
+/// What operators see of the outbox, where there is one. Known here only by what it can say.
+pub trait OutboxDesk: Send + Sync + 'static {
+    fn sinks(&self) -> Vec<SinkPicture>;
+
+    /// Tells a sink the events of a room again, from this one on.
+    fn replay<'a>(
+        &'a self,
+        sink: &'a str,
+        room: &'a RoomName,
+        from: u64,
+    ) -> Pending<'a, Result<(), Problem>>;
+
+    /// Checkouts heard, as (bus, what came of it, how many).
+    fn checkouts(&self) -> Vec<(&'static str, &'static str, u64)>;
+}
+
+/// A place that events go to, at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SinkPicture {
+    pub name: String,
+    /// Messages acknowledged, deliveries that failed, and stretches given up.
+    pub sent: u64,
+    pub failures: u64,
+    pub gaps: u64,
+    /// Why the last delivery failed; none since one went well.
+    pub trouble: Option<String>,
+    pub lags: Vec<SinkLag>,
+}
+
+/// How far a sink is behind in one room.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SinkLag {
+    pub room: RoomName,
+    /// Everything up to this event is acknowledged.
+    pub at: u64,
+    pub events: u64,
+    pub seconds: f64,
+}
+
 /// What a room is opened with.
 #[derive(Debug)]
 pub struct RoomKit {
@@ -118,6 +157,8 @@ pub struct Desk {
     pub draining: watch::Sender<bool>,
     /// Set once there is a gate, which holds this desk in turn.
     pub gate: OnceLock<Weak<dyn GateDesk>>,
+    /// Set once events are published anywhere.
+    pub outbox: OnceLock<Arc<dyn OutboxDesk>>,
 }
 
 /// All that this instance signs and checks.
@@ -171,6 +212,7 @@ impl Desk {
             alarm: Arc::default(),
             draining: watch::Sender::new(false),
             gate: OnceLock::new(),
+            outbox: OnceLock::new(),
         }
     }
 

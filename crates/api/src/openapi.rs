@@ -376,6 +376,8 @@ fn schemas() -> Value {
     all.insert("ReasonOrNone".into(), closed(json!({ "reason": { "type": "string" } }), &[]));
     let count = json!({ "type": "integer", "minimum": 1, "maximum": waitroom_core::ADMIT_NOW_MAX });
     all.insert("Count".into(), closed(json!({ "count": count }), &["count"]));
+    let index = json!({ "type": "integer", "minimum": 1 });
+    all.insert("From".into(), closed(json!({ "from": index }), &["from"]));
     let span = json!({ "type": ["string", "null"], "examples": ["30d"] });
     let role = json!({ "type": "string", "enum": ["viewer", "operator", "owner"] });
     let note = json!({ "type": "string", "maxLength": 200 });

@@ -9,6 +9,7 @@
 //! To add a key: a line in `sections.rs`, and one in `default.toml` with its reason.
 
 mod environment;
+mod events;
 pub mod gate;
 mod mistakes;
 pub mod sections;
@@ -34,8 +35,8 @@ use crate::failure::Exit;
 pub use environment::Environment;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Durability, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass, PassAlgorithm, Redis,
-    RedisMode, ReplicasWait, Server, Store, StoreKind, Telemetry, Tls, TlsFiles, Trust,
+    Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass, PassAlgorithm,
+    Redis, RedisMode, ReplicasWait, Server, Store, StoreKind, Telemetry, Tls, TlsFiles, Trust,
 };
 pub use source::Source;
 
@@ -58,6 +59,7 @@ pub struct Config {
     pub log: Log,
     pub metrics: Metrics,
     pub telemetry: Telemetry,
+    pub events: Events,
     pub rooms: BTreeMap<RoomName, Settings>,
     /// The sites that this server stands before.
     pub sites: Vec<Site>,
@@ -112,6 +114,7 @@ impl Config {
             log,
             metrics,
             telemetry,
+            events,
             gate,
         } = sections;
         let gate = gate::site_of("gate".to_owned(), gate);
@@ -126,6 +129,7 @@ impl Config {
             log,
             metrics,
             telemetry,
+            events,
             rooms,
             sites,
             gate,

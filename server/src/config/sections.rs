@@ -15,8 +15,10 @@ use waitroom_api::document::Mistake;
 use waitroom_api::document::value::{Words, flag, or_none, shown};
 use waitroom_core::settings::Rate;
 use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
+use waitroom_outbox::Filter;
 use waitroom_store::RoomName;
 
+use super::events::{kinds, servers, topic};
 use super::gate::{
     gate_name, host_pattern, local_path, origin, room_name, rule, waiting_status, when,
 };
@@ -72,6 +74,7 @@ tables!(Sections {
     log: Log,
     metrics: Metrics,
     telemetry: Telemetry,
+    events: Events,
     gate: Gate,
 });
 
@@ -163,6 +166,48 @@ section!(Metrics { open: bool = flag });
 section!(Telemetry {
     otlp: Option<String> = |it| or_none(it, collector),
     sample: f64 = share,
+});
+
+tables!(Events {
+    outbox: EventsOutbox,
+    nats: EventsNats,
+    kafka: EventsKafka,
+    checkouts: EventsCheckouts,
+});
+
+section!(EventsOutbox {
+    keep_bytes: u64 = size(1 << 20..=1 << 50),
+    keep_age: Duration = span(Duration::from_secs(60)..=YEAR),
+    ready_token: bool = flag,
+});
+
+section!(EventsNats {
+    servers: Option<String> = |it| or_none(it, servers),
+    credentials: Option<PathBuf> = |it| or_none(it, file),
+    events: Filter = kinds,
+    rooms: Vec<RoomName> = list(room_name),
+    replicas: u64 = count(1..=5),
+    keep: Duration = span(Duration::from_secs(60)..=10 * YEAR),
+    remember: Duration = span(Duration::from_secs(1)..=DAY),
+    checkouts: bool = flag,
+});
+
+section!(EventsKafka {
+    brokers: Option<String> = |it| or_none(it, servers),
+    joined: String = topic,
+    left: String = topic,
+    ready: String = topic,
+    events: Filter = kinds,
+    rooms: Vec<RoomName> = list(room_name),
+    checkouts: bool = flag,
+});
+
+section!(EventsCheckouts {
+    completed: String = topic,
+    failed: String = topic,
+    expired: String = topic,
+    group: String = topic,
+    dead_letter: String = topic,
 });
 
 section!(Gate {

@@ -10,6 +10,7 @@ mod installation;
 mod keyring;
 mod keys;
 mod office;
+mod outbox;
 mod plan;
 mod protects;
 mod redis;
@@ -247,6 +248,7 @@ impl Serve {
         let known: Arc<dyn GateDesk> = gate.clone();
         let _ = desk.gate.set(Arc::downgrade(&known));
 
+        let outbox = outbox::begin(&config, &house, &desk, &instance);
         let mut ending = Ending::listen();
         match (&self.stage, &self.protects) {
             (Some(stage), _) => stage.is_up(&addresses, fresh_key.as_deref()),
@@ -308,6 +310,7 @@ impl Serve {
         }
         upkeep.abort();
         gate_upkeep.abort();
+        outbox.stop().await;
         house.note_use(true).await;
         house.engine.stop().await;
         if let Some(exporter) = exporter {

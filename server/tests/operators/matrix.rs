@@ -33,6 +33,8 @@ const RULES: &[(&str, &str, &str)] = &[
     ("POST", "/admin/v1/rooms/{room}/tickets/{id}/revoke", "operator"),
     ("POST", "/admin/v1/rooms/{room}/tickets/{id}/move", "operator"),
     ("POST", "/admin/v1/rooms/{room}/staff-pass", "operator"),
+    ("GET", "/admin/v1/events", "viewer"),
+    ("POST", "/admin/v1/rooms/{room}/events/{id}/replay", "operator"),
     ("GET", "/admin/v1/gate", "viewer"),
     ("GET", "/admin/v1/rooms/{room}/gates/{id}", "operator"),
 ];
@@ -65,6 +67,7 @@ fn body(method: &str, path: &str) -> &'static str {
         ("PATCH", _) => r#"{"max_active":100}"#,
         ("POST", "pause" | "drain") => r#"{"reason":"a test"}"#,
         ("POST", "admit") => r#"{"count":1}"#,
+        ("POST", "replay") => r#"{"from":1}"#,
         ("POST", "move") => r#"{"lane":"main"}"#,
         ("POST", "queues") => r#"{"id":"made-by-the-matrix"}"#,
         _ => "",

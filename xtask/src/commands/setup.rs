@@ -99,6 +99,16 @@ const NEEDS: &[Need] = &[
         because: "a terminal to look at `waitroom top` in, for the tests of the server",
     },
     Need {
+        program: "nats-server",
+        package: "nats-server",
+        because: "a bus, for the tests of the outbox",
+    },
+    Need {
+        program: "/usr/include/zlib.h",
+        package: "zlib1g-dev",
+        because: "the Kafka library is built with it",
+    },
+    Need {
         program: "git",
         package: "git",
         because: "results carry their commit, and tidy looks at tracked files",

@@ -6,6 +6,7 @@
 
 pub mod acting;
 mod console;
+mod events;
 mod gate;
 mod keys;
 pub mod office;
@@ -133,6 +134,8 @@ routes! {
     "POST" "/admin/v1/rooms/{room}/tickets/{id}/move" Operator tickets::move_to, "Lane", "Put a waiting ticket at the end of another lane";
     "GET" "/admin/v1/rooms/{room}/gates/{id}" Operator gate::hear, "", "For a gate elsewhere: who ended early, and by ?confirmed= which version it goes by";
     "POST" "/admin/v1/rooms/{room}/staff-pass" Operator gate::staff_pass, "", "A pass for somebody of the house, good for twelve hours";
+    "GET" "/admin/v1/events" Viewer events::sinks, "", "Where events go, and how far each sink is behind in each room";
+    "POST" "/admin/v1/rooms/{room}/events/{id}/replay" Operator events::replay, "From", "Tell the sink {id} the room's events again, from one on";
     "GET" "/admin/v1/gate" Viewer gate::report, "", "What the gate did: verdicts and bypasses of every site";
 }
 

@@ -62,6 +62,12 @@ families! {
     CONNECTIONS_REFUSED Counter "waitroom_listener_refused_total" ["listener", "reason"] "Connections closed at once: full, address (has its share), proxy (not a listed one), system (no file or memory).";
     CONNECTIONS_FAILED Counter "waitroom_listener_failed_total" ["listener", "reason"] "Connections that broke: proxy header, tls, http.";
     CONNECTIONS_LATE Counter "waitroom_listener_late_total" ["listener", "stage"] "Connections cut because they were too slow, by the stage they were in.";
+    EVENTS_SENT Counter "waitroom_events_sent_total" ["sink"] "Messages that a sink acknowledged, repeats included.";
+    EVENTS_FAILURES Counter "waitroom_events_failures_total" ["sink"] "Deliveries to a sink that failed and are tried again.";
+    EVENTS_GAPS Counter "waitroom_events_gaps_total" ["sink"] "Stretches of a log that were given up for a sink that did not keep up.";
+    EVENTS_LAG Gauge "waitroom_events_lag" ["sink", "room"] "Events of the log that a sink has not acknowledged.";
+    EVENTS_LAG_SECONDS Gauge "waitroom_events_lag_seconds" ["sink", "room"] "How long the oldest of them has waited.";
+    CHECKOUTS Counter "waitroom_checkouts_total" ["source", "outcome"] "Messages of checkouts: ended a session, or why not.";
     ROOMS Gauge "waitroom_rooms" [] "Rooms of this instance.";
     READY Gauge "waitroom_ready" [] "1 while /health/ready says that visitors may be sent.";
     SPANS Counter "waitroom_spans_total" ["outcome"] "Spans of followed requests: sent to the collector, or dropped because it did not keep up.";

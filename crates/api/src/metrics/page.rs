@@ -10,7 +10,7 @@ use waitroom_watch::{Counter, Family, Page, Picture, span};
 use super::families as f;
 use super::{CLASSES, LIMITED, TOKENS, process, routes};
 use crate::answer::room_status;
-use crate::desk::{Desk, RoomDesk};
+use crate::desk::{Desk, RoomDesk, SinkLag, SinkPicture};
 use crate::health;
 use crate::live::Carrier;
 use crate::problem::Code;
@@ -25,6 +25,8 @@ pub(super) fn write(desk: &Desk) -> String {
     live(&mut page, &rooms);
     requests(&mut page, desk);
     listeners(&mut page, desk);
+    events(&mut page, desk);
+    checkouts(&mut page, desk);
     instance(&mut page, desk, rooms.len());
     page.into_text()
 }
@@ -34,6 +36,8 @@ type Rooms = [Arc<RoomDesk>];
 /// A family, and where its value is found.
 type OfRoom = (&'static Family, fn(Counts) -> u64);
 type OfDoor = (&'static Family, fn(&Door) -> u64);
+type OfSink = (&'static Family, fn(&SinkPicture) -> u64);
+type OfLag = (&'static Family, fn(&SinkLag) -> f64);
 
 /// One series for each room that has the figure.
 fn each<V: std::fmt::Display>(
@@ -278,6 +282,38 @@ fn listeners(page: &mut Page, desk: &Desk) {
             }
         });
     }
+}
+
+fn events(page: &mut Page, desk: &Desk) {
+    let sinks = desk.outbox.get().map(|outbox| outbox.sinks()).unwrap_or_default();
+    let counted: [OfSink; 3] = [
+        (&f::EVENTS_SENT, |sink| sink.sent),
+        (&f::EVENTS_FAILURES, |sink| sink.failures),
+        (&f::EVENTS_GAPS, |sink| sink.gaps),
+    ];
+    for (family, figure) in counted {
+        page.family(family, |series| {
+            sinks.iter().for_each(|sink| series.value(&[&sink.name], figure(sink)));
+        });
+    }
+    let lags: [OfLag; 2] =
+        [(&f::EVENTS_LAG, |lag| lag.events as f64), (&f::EVENTS_LAG_SECONDS, |lag| lag.seconds)];
+    for (family, figure) in lags {
+        page.family(family, |series| {
+            for sink in &sinks {
+                for lag in &sink.lags {
+                    series.value(&[&sink.name, lag.room.as_str()], figure(lag));
+                }
+            }
+        });
+    }
+}
+
+fn checkouts(page: &mut Page, desk: &Desk) {
+    let heard = desk.outbox.get().map(|outbox| outbox.checkouts()).unwrap_or_default();
+    page.family(&f::CHECKOUTS, |series| {
+        heard.iter().for_each(|(source, outcome, count)| series.value(&[source, outcome], count));
+    });
 }
 
 fn instance(page: &mut Page, desk: &Desk, rooms: usize) {

@@ -1,0 +1,221 @@
+//! Publishes to JetStream, in the order of the log.
+//!
+//! Order is the hard part. Messages are sent many at a time, and if one is lost on the way while a
+//! later one arrives, a plain retry would put it behind. So every message says which sequence the
+//! stream must be at (`Nats-Expected-Last-Sequence`): when one is missing, the stream refuses all
+//! behind it. After any trouble a batch is sent one by one; the stream knows by the message id what
+//! it holds already, and answers so.
+//! One batch at a time is on its way: two rooms share a stream, and its sequence.
+
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{self, stream};
+use tokio::sync::{Mutex, OnceCell};
+
+use super::{Link, connect};
+use crate::body::{self, ReadyToken};
+use crate::message::{Kind, Message};
+use crate::sink::{Sink, Trouble};
+
+/// How streams are made where there are none yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Streams {
+    pub replicas: usize,
+    /// How long messages are kept.
+    pub keep: Duration,
+    /// How long a stream remembers message ids: a repeat within this is dropped by the server.
+    pub remember: Duration,
+}
+
+#[derive(Debug)]
+pub struct NatsSink {
+    link: Link,
+    ready: ReadyToken,
+    streams: Streams,
+    context: OnceCell<jetstream::Context>,
+    state: Mutex<State>,
+}
+
+/// What is known of the streams. Only a batch that went well leaves it settled: a delivery that
+/// was dropped on its way may have sent anything.
+#[derive(Debug, Default)]
+struct State {
+    settled: bool,
+    made: bool,
+    last: [u64; LINES.len()],
+}
+
+/// A stream, and the first part of its subjects.
+const LINES: [(&str, &str); 3] =
+    [("POSITION_EVENTS", "position"), ("SESSION_EVENTS", "session"), ("QUEUE_EVENTS", "queue")];
+
+/// What clients of the single-room interface listen for; see `docs/adapters.md`.
+const CAPACITY: &str = "waiting_room.capacity_increased";
+const SINGLE_ROOM: &str = "default";
+
+/// Times one message is tried again because somebody else published to the stream.
+const OTHERS_MAX: u32 = 20;
+
+impl NatsSink {
+    pub fn new(link: Link, ready: ReadyToken, streams: Streams) -> NatsSink {
+        let (context, state) = (OnceCell::new(), Mutex::default());
+        NatsSink { link, ready, streams, context, state }
+    }
+
+    async fn deliver_in(&self, state: &mut State, batch: &[Message]) -> Result<(), Trouble> {
+        let context = self.context.get_or_try_init(|| connect(&self.link)).await?;
+        let settled = std::mem::replace(&mut state.settled, false);
+        if !state.made {
+            self.make_streams(context).await?;
+            state.made = true;
+        }
+        let kept: Vec<(usize, &Message)> =
+            batch.iter().filter_map(|it| Some((line_of(it.kind)?, it))).collect();
+        let mut sent = Err(PublishError::new(PublishErrorKind::WrongLastSequence));
+        if settled {
+            sent = self.all_at_once(context, state, &kept).await;
+        }
+        if sent.as_ref().is_err_and(|error| error.kind() == PublishErrorKind::WrongLastSequence) {
+            sent = self.one_by_one(context, state, &kept).await;
+        }
+        if let Err(error) = sent {
+            // Gone, or a server that lost its memory: the next try makes them anew.
+            state.made = false;
+            return Err(Trouble::new(error));
+        }
+        state.settled = true;
+        self.tell_the_single_room(context, batch).await;
+        Ok(())
+    }
+
+    /// The fast way: every message names the sequence that it expects to follow.
+    async fn all_at_once(
+        &self,
+        context: &jetstream::Context,
+        state: &mut State,
+        kept: &[(usize, &Message)],
+    ) -> Result<(), PublishError> {
+        let mut last = state.last;
+        let mut acks = Vec::with_capacity(kept.len());
+        for (line, message) in kept {
+            acks.push(self.send(context, message, last[*line]).await?);
+            last[*line] += 1;
+        }
+        for ack in acks {
+            if ack.await?.duplicate {
+                // It holds some of these already, so the count is off for those behind.
+                return Err(PublishError::new(PublishErrorKind::WrongLastSequence));
+            }
+        }
+        state.last = last;
+        Ok(())
+    }
+
+    /// The careful way, after a start and after trouble.
+    async fn one_by_one(
+        &self,
+        context: &jetstream::Context,
+        state: &mut State,
+        kept: &[(usize, &Message)],
+    ) -> Result<(), PublishError> {
+        for line in 0..LINES.len() {
+            state.last[line] = last_of(context, line).await?;
+        }
+        for (line, message) in kept {
+            let mut others = 0;
+            let ack = loop {
+                match self.send(context, message, state.last[*line]).await?.await {
+                    Err(error)
+                        if error.kind() == PublishErrorKind::WrongLastSequence
+                            && others < OTHERS_MAX =>
+                    {
+                        others += 1;
+                        state.last[*line] = last_of(context, *line).await?;
+                    }
+                    ack => break ack?,
+                }
+            };
+            state.last[*line] = state.last[*line].max(ack.sequence);
+        }
+        Ok(())
+    }
+
+    async fn send(
+        &self,
+        context: &jetstream::Context,
+        message: &Message,
+        last: u64,
+    ) -> Result<PublishAckFuture, PublishError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in body::attributes(message) {
+            headers.insert(format!("ce-{name}").as_str(), value.as_str());
+        }
+        headers.insert("content-type", "application/json");
+        let publish = PublishMessage::build()
+            .headers(headers)
+            .message_id(message.id.to_string())
+            .expected_last_sequence(last)
+            .payload(body::envelope(message, self.ready).into());
+        context.send_publish(body::event_type(message.kind), publish).await
+    }
+
+    async fn make_streams(&self, context: &jetstream::Context) -> Result<(), Trouble> {
+        for (name, part) in LINES {
+            let config = stream::Config {
+                name: name.to_owned(),
+                subjects: vec![format!("waitingroom.{part}.>")],
+                num_replicas: self.streams.replicas,
+                max_age: self.streams.keep,
+                duplicate_window: self.streams.remember,
+                ..stream::Config::default()
+            };
+            context.get_or_create_stream(config).await.map_err(Trouble::new)?;
+        }
+        Ok(())
+    }
+
+    /// Best effort, as it always was: a plain message to whoever listens now.
+    async fn tell_the_single_room(&self, context: &jetstream::Context, batch: &[Message]) {
+        let room = |it: &&Message| it.id.room.as_str() == SINGLE_ROOM && it.kind == Kind::Capacity;
+        for message in batch.iter().filter(room) {
+            let nanoseconds = u128::from(message.at.0) * 1_000_000;
+            let said = context.client().publish(CAPACITY, nanoseconds.to_string().into()).await;
+            if let Err(error) = said {
+                tracing::debug!(%error, "nobody heard of more capacity");
+            }
+        }
+    }
+}
+
+impl Sink for NatsSink {
+    async fn deliver(&self, batch: &[Message]) -> Result<(), Trouble> {
+        let mut state = self.state.lock().await;
+        self.deliver_in(&mut state, batch).await
+    }
+}
+
+fn line_of(kind: Kind) -> Option<usize> {
+    let (part, _) = kind.word().split_once('.').expect("kinds are of two words");
+    LINES.iter().position(|(_, of)| *of == part)
+}
+
+async fn last_of(context: &jetstream::Context, line: usize) -> Result<u64, PublishError> {
+    let gone = |error| PublishError::with_source(PublishErrorKind::StreamNotFound, error);
+    let stream = context.get_stream(LINES[line].0).await.map_err(gone)?;
+    Ok(stream.cached_info().state.last_sequence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_but_the_single_rooms_own_has_its_stream() {
+        for kind in Kind::ALL {
+            assert_eq!(line_of(*kind).is_none(), *kind == Kind::Capacity, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Reads the committed log of one room and hands it to one sink, from where it left off.
+//!
+//! The cursor in the store is all that it remembers. It moves only over what the sink has
+//! acknowledged, so a relay that is killed at any point sends some things again and forgets none.
+//! It reads what is committed and nothing else, so it tells of nothing that did not happen.
+//!
+//! Lives here: the order of reading, translating, delivering and moving the cursor; trying again.
+//! Stays out: sinks, and who runs a relay where (`duty.rs`).
+//! A dead sink costs one batch of memory and a cursor that stands still; the room does not notice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use waitroom_core::{Epoch, codec};
+use waitroom_store::{Error, Head, RoomName, SinkName, Store, Stored};
+
+use crate::backoff::Backoff;
+use crate::figures::{RoomFigures, SinkFigures};
+use crate::message::Message;
+use crate::names::Names;
+use crate::sink::{Filter, Sink, Trouble};
+use crate::translate::{NotKnownYet, Place, translate};
+
+/// How a relay goes about its work.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Messages in one delivery. Enough to fill a pipe to the bus, little enough to send again.
+    pub batch: usize,
+    /// Payload bytes in one read of the log.
+    pub read_bytes: usize,
+    /// How often the cursor is written. Each time is a write to the disk that joins wait for as
+    /// well; what was sent since would be sent again after a crash.
+    pub advance_every: Duration,
+    /// The first wait after a failure, and the longest.
+    pub retry_first: Duration,
+    pub retry_most: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            batch: 1_024,
+            read_bytes: 256 << 10,
+            advance_every: Duration::from_millis(200),
+            retry_first: Duration::from_millis(100),
+            retry_most: Duration::from_secs(10),
+        }
+    }
+}
+
+/// While a delivery takes its time, this often somebody looks how far the log has gone on.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Boards come several times a second. One that takes longer than this is in trouble, and so are
+/// we: try again from the cursor.
+const NAMES_WITHIN: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub struct Relay<S: Store, K: Sink> {
+    pub store: Arc<S>,
+    pub room: RoomName,
+    pub name: SinkName,
+    pub sink: K,
+    pub names: Arc<dyn Names>,
+    pub filter: Filter,
+    pub pace: Pace,
+    pub figures: Arc<SinkFigures>,
+}
+
+/// Where a relay stands: what the sink holds, and what of that the store knows.
+#[derive(Debug)]
+struct Progress {
+    at: Head,
+    kept: Head,
+    kept_when: Instant,
+    figures: Arc<RoomFigures>,
+}
+
+impl<S: Store, K: Sink> Relay<S, K> {
+    /// Runs until it is dropped, which may happen at any point.
+    pub async fn run(&self) {
+        let mut backoff = self.backoff();
+        loop {
+            let error = match self.begin().await {
+                Ok(mut progress) => loop {
+                    match self.round(&mut progress).await {
+                        Ok(()) => backoff.reset(),
+                        Err(error) => break error,
+                    }
+                },
+                Err(error) => error,
+            };
+            let (room, sink) = (&self.room, &self.name);
+            tracing::warn!(%room, %sink, %error, "the relay cannot go on; it will try again");
+            self.figures.set_trouble(Some(error.to_string()));
+            sleep(backoff.wait()).await;
+        }
+    }
+
+    fn backoff(&self) -> Backoff {
+        // Any number that differs between relays will do.
+        let texts = [self.room.as_str(), self.name.as_str()];
+        let bytes = texts.iter().flat_map(|text| text.bytes());
+        let seed = bytes.fold(0, |seed: u64, byte| seed.rotate_left(7) ^ u64::from(byte));
+        Backoff::new(self.pace.retry_first, self.pace.retry_most, seed)
+    }
+
+    /// Finds the cursor, or makes one at the beginning of what is kept, so that nothing is trimmed
+    /// before this sink had it.
+    async fn begin(&self) -> Result<Progress, Error> {
+        let (room, sink) = (&self.room, &self.name);
+        let at = match self.store.cursor(room, sink).await? {
+            Some(cursor) if cursor.broken => {
+                let mut gap = cursor.gap;
+                let mut to = gap.map_or(cursor.at, |gap| gap.to.max(cursor.at));
+                // More may have been trimmed since it was given up.
+                let begins = self.store.trimmed_to(room).await?;
+                if begins > to {
+                    gap = Some(self.store.mark_broken(room, sink, begins).await?);
+                    to = begins;
+                }
+                if let Some(gap) = gap {
+                    self.figures.gap(room, sink.as_str(), gap);
+                }
+                self.store.advance(room, sink, to).await?.at
+            }
+            Some(cursor) => cursor.at,
+            None => {
+                let begins = self.store.trimmed_to(room).await?;
+                self.store.advance(room, sink, begins).await?.at
+            }
+        };
+        let figures = self.figures.room(room);
+        figures.acknowledged(at.0);
+        Ok(Progress { at, kept: at, kept_when: Instant::now(), figures })
+    }
+
+    /// Reads what there is and hands it over, or waits for more.
+    async fn round(&self, progress: &mut Progress) -> Result<(), Error> {
+        let stored = self.store.read(&self.room, progress.at, self.pace.read_bytes).await?;
+        let Some(newest) = stored.last() else {
+            return self.wait(progress).await;
+        };
+        progress.figures.reads(newest.head.0, stored[0].at_ms);
+        let mut batch = Vec::new();
+        for stored in &stored {
+            self.tell(stored, &mut batch, progress).await?;
+        }
+        let head = newest.head;
+        self.hand_over(&mut batch, head, progress).await
+    }
+
+    /// Nothing is left to send: waits for the next commit, but not longer than the cursor may be
+    /// behind what was sent.
+    async fn wait(&self, progress: &mut Progress) -> Result<(), Error> {
+        let more = self.store.follow(&self.room, progress.at);
+        let due = progress.kept_when + self.pace.advance_every;
+        tokio::select! {
+            more = more => more.map(|_| ()),
+            () = sleep_until(due), if progress.kept < progress.at => self.keep(progress).await,
+        }
+    }
+
+    /// Translates one batch of the log, and delivers whenever enough has come together.
+    async fn tell(
+        &self,
+        stored: &Stored,
+        batch: &mut Vec<Message>,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let mut events = Vec::with_capacity(stored.events as usize);
+        codec::decode(&stored.payload, |event| events.push(event)).map_err(|damaged| {
+            Error::Damaged { why: format!("batch at {}: {damaged:?}", stored.head) }
+        })?;
+        for (head, event) in (stored.after.0 + 1..).zip(&events) {
+            if head <= progress.at.0 {
+                continue;
+            }
+            let place = Place { room: &self.room, head, epoch: Epoch(stored.epoch) };
+            let before = batch.len();
+            if translate(place, event, &*self.names, batch) == Err(NotKnownYet) {
+                let known = timeout(NAMES_WITHIN, self.names.known_up_to(head)).await;
+                let told = translate(place, event, &*self.names, batch);
+                if known.is_err() || told.is_err() {
+                    let why = format!("event {head} is about a ticket that no board knows");
+                    return Err(Error::Unavailable { why });
+                }
+            }
+            let filter = &self.filter;
+            let mut index = 0;
+            batch.retain(|message| {
+                index += 1;
+                index <= before || filter.wants(message.kind)
+            });
+            if batch.len() >= self.pace.batch {
+                self.hand_over(batch, Head(head), progress).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Delivers all messages up to `head`, however often it takes, and moves the cursor when due.
+    async fn hand_over(
+        &self,
+        batch: &mut Vec<Message>,
+        head: Head,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let mut backoff = self.backoff();
+        while !batch.is_empty() {
+            match self.deliver(batch, progress).await {
+                Ok(()) => {
+                    self.figures.delivered.add(batch.len() as u64);
+                    if backoff.tries() > 0 {
+                        let (room, sink) = (&self.room, &self.name);
+                        tracing::info!(%room, %sink, "the sink takes events again");
+                    }
+                    self.figures.set_trouble(None);
+                    batch.clear();
+                }
+                Err(trouble) => {
+                    self.figures.failures.one();
+                    // Said once for each outage: a bus that is away for an hour fills no log.
+                    if backoff.tries() == 0 {
+                        let (room, sink) = (&self.room, &self.name);
+                        tracing::warn!(%room, %sink, %trouble, "the sink takes no events");
+                    }
+                    self.figures.set_trouble(Some(trouble.why));
+                    sleep(backoff.wait()).await;
+                    self.gave_up(progress).await?;
+                }
+            }
+        }
+        progress.at = head;
+        progress.figures.acknowledged(head.0);
+        if progress.kept_when.elapsed() >= self.pace.advance_every {
+            self.keep(progress).await?;
+        }
+        Ok(())
+    }
+
+    /// Between two tries: whether the cursor was broken meanwhile, and how far the log has gone on.
+    async fn gave_up(&self, progress: &Progress) -> Result<(), Error> {
+        let cursor = self.store.cursor(&self.room, &self.name).await?;
+        if cursor.is_some_and(|cursor| cursor.broken) {
+            return Err(Error::Refused { why: "the sink was given up for its delay".into() });
+        }
+        let head = self.store.committed_head(&self.room).await?;
+        progress.figures.grows(head.0);
+        Ok(())
+    }
+
+    async fn deliver(&self, batch: &[Message], progress: &Progress) -> Result<(), Trouble> {
+        let mut delivery = std::pin::pin!(self.sink.deliver(batch));
+        loop {
+            tokio::select! {
+                delivered = &mut delivery => return delivered,
+                () = sleep(LOOK_EVERY) => {
+                    if let Ok(head) = self.store.committed_head(&self.room).await {
+                        progress.figures.grows(head.0);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn keep(&self, progress: &mut Progress) -> Result<(), Error> {
+        self.store.advance(&self.room, &self.name, progress.at).await?;
+        progress.kept = progress.at;
+        progress.kept_when = Instant::now();
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! A real NATS server: streams, order, message ids, outages.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::{self, consumer};
+use futures_util::StreamExt;
+use waitroom_outbox::body::{ReadyToken, envelope};
+use waitroom_outbox::nats::{Link, NatsSink, Streams};
+
+use crate::checker::{Seen, check, expected};
+use crate::house::{House, SOON, TestRoom};
+use crate::parts::Nats;
+
+fn sink(nats: &Nats) -> Arc<NatsSink> {
+    let link = Link { servers: nats.url(), credentials: None };
+    let streams = Streams {
+        replicas: 1,
+        keep: Duration::from_secs(3_600),
+        remember: Duration::from_secs(120),
+    };
+    Arc::new(NatsSink::new(link, ReadyToken::On, streams))
+}
+
+/// Everything that a stream holds, as a client reads it.
+async fn held(nats: &Nats, stream: &str) -> Vec<Seen> {
+    let client = async_nats::connect(nats.url()).await.expect("the server is up");
+    let context = jetstream::new(client);
+    let mut stream = context.get_stream(stream).await.expect("the stream was made");
+    let count = stream.info().await.expect("its length").state.messages;
+    // Without acknowledgements, or the server would hold back after a thousand.
+    let config = consumer::pull::Config {
+        ack_policy: consumer::AckPolicy::None,
+        ..consumer::pull::Config::default()
+    };
+    let consumer = stream.create_consumer(config).await.expect("a consumer");
+    let messages = consumer.messages().await.expect("messages").take(count as usize);
+    let all: Vec<_> = tokio::time::timeout(SOON, messages.collect()).await.expect("all of them");
+    all.into_iter().map(|message| seen(&message.expect("a message"))).collect()
+}
+
+fn seen(message: &jetstream::Message) -> Seen {
+    let header = |name: &str| {
+        let headers = message.headers.as_ref().expect("every message has headers");
+        headers.get(name).map(|value| value.to_string())
+    };
+    let id = header("ce-id").expect("an id");
+    assert_eq!(header("Nats-Msg-Id").as_deref(), Some(&*id), "the bus tells repeats by it");
+    assert_eq!(header("ce-type").as_deref(), Some(message.subject.as_str()));
+    let body: serde_json::Value = serde_json::from_slice(&message.payload).expect("JSON");
+    assert_eq!(body["id"].as_str(), Some(&*id));
+    let seq = header("ce-seq").map(|seq| {
+        let ticket = header("ce-subject").expect("whose it is");
+        (ticket, seq.parse().expect("a number"))
+    });
+    Seen { id, seq, body: String::from_utf8_lossy(&message.payload).into_owned() }
+}
+
+/// What should be in a stream by now: the part of the log whose kinds begin so.
+async fn should(house: &House, room: &TestRoom, part: &str) -> Vec<Seen> {
+    let log = house.log(room.handle.name()).await;
+    let head = log.last().map_or(0, |(head, ..)| *head);
+    room.handle.board_at(head).await;
+    let all = expected(room.handle.name(), &log, &*room.names);
+    let of_part = all.iter().filter(|it| it.kind.word().starts_with(part));
+    of_part
+        .map(|message| {
+            let body = String::from_utf8(envelope(message, ReadyToken::On)).expect("JSON");
+            Seen { body, ..Seen::of(message) }
+        })
+        .collect()
+}
+
+/// The counts of a ticket run through two streams, so one stream alone is judged without them.
+fn without_seq(seen: Vec<Seen>) -> Vec<Seen> {
+    seen.into_iter().map(|seen| Seen { seq: None, ..seen }).collect()
+}
+
+async fn judge(house: &House, room: &TestRoom, nats: &Nats) {
+    let until = std::time::Instant::now() + SOON;
+    loop {
+        let mut wrong = Vec::new();
+        for (stream, part) in [
+            ("POSITION_EVENTS", "position"),
+            ("SESSION_EVENTS", "session"),
+            ("QUEUE_EVENTS", "queue"),
+        ] {
+            let should = without_seq(should(house, room, part).await);
+            let came = without_seq(held(nats, stream).await);
+            wrong.extend(check(&should, &came).into_iter().map(|it| format!("{stream}: {it}")));
+        }
+        // What has not come yet may come; anything else is wrong for good.
+        if wrong.iter().all(|it| it.contains("never came")) && std::time::Instant::now() < until {
+            if wrong.is_empty() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        }
+        panic!("{wrong:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_event_is_in_its_stream_in_order_with_its_id() {
+    let nats = Nats::start();
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let relay = house.relay(&room, "nats", sink(&nats));
+    let figures = relay.figures.clone();
+    let running = tokio::spawn(async move { relay.run().await });
+    let (ana, bo) = (room.join().await, room.join().await);
+    room.join_many(1_000).await;
+    room.leave(bo).await;
+    room.admit(300).await;
+    room.complete(ana).await;
+    room.join_many(1_000).await;
+    judge(&house, &room, &nats).await;
+    assert_eq!(figures.failures.get(), 0);
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bus_that_dies_and_comes_back_misses_nothing() {
+    let mut nats = Nats::start();
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let mut relay = house.relay(&room, "nats", sink(&nats));
+    relay.pace.batch = 64;
+    let figures = relay.figures.clone();
+    let running = tokio::spawn(async move { relay.run().await });
+    for round in 0..3 {
+        for _ in 0..10 {
+            room.join_many(100).await;
+            room.admit(20).await;
+        }
+        if round < 2 {
+            nats.kill();
+            room.join_many(500).await;
+            nats.start_again();
+        }
+    }
+    judge(&house, &room, &nats).await;
+    assert!(figures.delivered.get() > 3_000);
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_killed_at_any_point_neither_loses_nor_reorders() {
+    let nats = Nats::start();
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    for kill in 0..25u64 {
+        // Each time as after a restart of the whole process: a new connection too.
+        let mut relay = house.relay(&room, "nats", sink(&nats));
+        relay.pace.batch = 16;
+        relay.pace.advance_every = Duration::from_millis(kill % 4 * 5);
+        let running = tokio::spawn(async move { relay.run().await });
+        room.join_many(40).await;
+        room.admit(10).await;
+        tokio::time::sleep(Duration::from_micros(kill * 2_711 % 40_000)).await;
+        running.abort();
+        let _ = running.await;
+    }
+    let relay = house.relay(&room, "nats", sink(&nats));
+    let running = tokio::spawn(async move { relay.run().await });
+    judge(&house, &room, &nats).await;
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_rooms_share_the_streams_and_each_keeps_its_order() {
+    let nats = Nats::start();
+    let house = House::new();
+    let rooms = [house.room("one").await, house.room("other").await];
+    let shared = sink(&nats);
+    let running: Vec<_> = rooms
+        .iter()
+        .map(|room| {
+            let relay = house.relay(room, "nats", shared.clone());
+            tokio::spawn(async move { relay.run().await })
+        })
+        .collect();
+    for _ in 0..10 {
+        for room in &rooms {
+            room.join_many(100).await;
+        }
+    }
+    let until = std::time::Instant::now() + SOON;
+    loop {
+        let all = without_seq(held(&nats, "POSITION_EVENTS").await);
+        if all.len() == 2_000 {
+            for room in &rooms {
+                let own = format!("{}:", room.handle.name());
+                let came: Vec<_> =
+                    all.iter().filter(|it| it.id.starts_with(&own)).cloned().collect();
+                let should = without_seq(should(&house, room, "position").await);
+                assert_eq!(check(&should, &came), Vec::<String>::new());
+            }
+            break;
+        }
+        assert!(std::time::Instant::now() < until, "only {} came", all.len());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    running.iter().for_each(|it| it.abort());
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn letting_people_in_tells_clients_of_the_single_room() {
+    let nats = Nats::start();
+    let client = async_nats::connect(nats.url()).await.expect("the server is up");
+    let mut heard = client.subscribe("waiting_room.capacity_increased").await.expect("an ear");
+    client.flush().await.expect("the server knows of it");
+    let house = House::new();
+    let room = house.room("default").await;
+    let relay = house.relay(&room, "nats", sink(&nats));
+    let running = tokio::spawn(async move { relay.run().await });
+    room.join_many(5).await;
+    room.admit(2).await;
+    let message = tokio::time::timeout(SOON, heard.next()).await.expect("in time");
+    let said = String::from_utf8(message.expect("a message").payload.to_vec()).expect("text");
+    let nanoseconds: u128 = said.parse().expect("a decimal number");
+    assert_eq!(nanoseconds % 1_000_000, 0);
+    assert!(nanoseconds > 1_700_000_000_000_000_000);
+    running.abort();
+    house.stop().await;
+}

@@ -1,0 +1,194 @@
+//! The relay against a sink that fails, hangs and is killed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use waitroom_outbox::{Filter, Kind, Message, Sink, Trouble};
+use waitroom_store::{Retention, Store};
+
+use crate::checker::{Seen, check, expected};
+use crate::house::{House, Recorder, TestRoom, sink_name, soon};
+
+/// All that a room has to tell by now.
+pub async fn should(house: &House, room: &TestRoom) -> Vec<Seen> {
+    let log = house.log(room.handle.name()).await;
+    let head = log.last().map_or(0, |(head, ..)| *head);
+    room.handle.board_at(head).await;
+    expected(room.handle.name(), &log, &*room.names).iter().map(Seen::of).collect()
+}
+
+fn came(recorder: &Recorder) -> Vec<Seen> {
+    recorder.taken().iter().map(Seen::of).collect()
+}
+
+/// Waits until the last thing that happened has come, and judges all of it.
+async fn judge(house: &House, room: &TestRoom, recorder: &Recorder) {
+    let should = should(house, room).await;
+    let last = should.last().expect("something happened").clone();
+    soon("the last message", || came(recorder).contains(&last).then_some(())).await;
+    assert_eq!(check(&should, &came(recorder)), Vec::<String>::new());
+}
+
+async fn a_busy_day(room: &TestRoom) {
+    let (ana, bo) = (room.join().await, room.join().await);
+    room.join_many(50).await;
+    room.leave(bo).await;
+    room.admit(20).await;
+    room.complete(ana).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_comes_in_order_and_the_cursor_follows() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let recorder = Recorder::default();
+    let relay = house.relay(&room, "test", recorder.clone());
+    let running = tokio::spawn(async move { relay.run().await });
+    a_busy_day(&room).await;
+    judge(&house, &room, &recorder).await;
+    let head = room.handle.committed();
+    let name = room.handle.name().clone();
+    // The cursor is written a moment later.
+    let until = std::time::Instant::now() + crate::house::SOON;
+    while house.cursor(&name, "test").await < head {
+        assert!(std::time::Instant::now() < until, "the cursor stays behind");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sink_that_fails_gets_the_same_again_and_nothing_is_lost() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let recorder = Recorder::default();
+    recorder.fail(4);
+    let relay = house.relay(&room, "test", recorder.clone());
+    let figures = relay.figures.clone();
+    let running = tokio::spawn(async move { relay.run().await });
+    a_busy_day(&room).await;
+    judge(&house, &room, &recorder).await;
+    assert_eq!(figures.failures.get(), 4);
+    assert_eq!(figures.trouble(), None, "it works again");
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_killed_at_any_point_loses_nothing() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let recorder = Recorder::default();
+    let mut visitors = Vec::new();
+    for kill in 0..40u64 {
+        let mut relay = house.relay(&room, "test", recorder.clone());
+        // Small steps and no patience, so that there are many points to be killed at.
+        relay.pace.batch = 3;
+        relay.pace.advance_every = Duration::from_millis(kill % 5);
+        let running = tokio::spawn(async move { relay.run().await });
+        visitors.push(room.join().await);
+        room.join_many((kill % 7) as usize).await;
+        if kill % 3 == 0 {
+            room.admit(2).await;
+        }
+        tokio::time::sleep(Duration::from_micros(kill * 337 % 4_000)).await;
+        running.abort();
+        let _ = running.await;
+    }
+    let relay = house.relay(&room, "test", recorder.clone());
+    let running = tokio::spawn(async move { relay.run().await });
+    judge(&house, &room, &recorder).await;
+    running.abort();
+    house.stop().await;
+}
+
+/// A sink that never answers.
+#[derive(Debug)]
+struct Dead;
+
+impl Sink for Dead {
+    async fn deliver(&self, _: &[Message]) -> Result<(), Trouble> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_sink_slows_neither_the_room_nor_other_sinks_and_its_lag_is_seen() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let dead = house.relay(&room, "dead", Dead);
+    let figures = dead.figures.clone();
+    let hung = tokio::spawn(async move { dead.run().await });
+    room.join().await;
+    let recorder = Recorder::default();
+    let live = house.relay(&room, "live", recorder.clone());
+    let running = tokio::spawn(async move { live.run().await });
+    a_busy_day(&room).await;
+    judge(&house, &room, &recorder).await;
+    assert_eq!(house.cursor(room.handle.name(), "dead").await, 0);
+    let head = room.handle.committed();
+    let lag = soon("the lag to be seen", || {
+        let lags = figures.lags(u64::MAX);
+        lags.first().filter(|lag| lag.events == head).cloned()
+    });
+    assert!(lag.await.ms > 0);
+    hung.abort();
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_leaves_out_what_is_not_wanted_and_the_cursor_moves_over_it() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let recorder = Recorder::default();
+    let mut relay = house.relay(&room, "test", recorder.clone());
+    relay.filter = Filter::of_words(["session.*"]).expect("words");
+    let running = tokio::spawn(async move { relay.run().await });
+    a_busy_day(&room).await;
+    let over = |it: &Message| it.kind == Kind::SessionTerminated;
+    soon("the end of a session", || recorder.taken().iter().any(over).then_some(())).await;
+    let taken = recorder.taken();
+    assert!(taken.iter().all(|it| it.kind.word().starts_with("session.")), "{taken:?}");
+    assert_eq!(taken.len(), 21);
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sink_that_was_given_up_goes_on_after_its_gap_and_says_so() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let name = room.handle.name().clone();
+    room.join_many(10).await;
+    let recorder = Recorder::default();
+    let relay = Arc::new(house.relay(&room, "test", recorder.clone()));
+    let figures = relay.figures.clone();
+    recorder.fail(u64::MAX);
+    let running = tokio::spawn({
+        let relay = relay.clone();
+        async move { relay.run().await }
+    });
+    soon("a failure", || (recorder.tried() > 0).then_some(())).await;
+    let head = room.handle.committed();
+    let gave_up = waitroom_store::Head(head);
+    house.store.mark_broken(&name, &sink_name("test"), gave_up).await.expect("given up");
+    recorder.fail(0);
+    room.join_many(5).await;
+    let joined = |it: &Message| it.kind == Kind::Enqueued && it.id.head > head;
+    soon("what came after the gap", || {
+        (recorder.taken().iter().filter(|it| joined(it)).count() == 5).then_some(())
+    })
+    .await;
+    assert_eq!(figures.gaps.get(), 1);
+    let cursor = house.store.cursor(&name, &sink_name("test")).await.expect("readable");
+    let cursor = cursor.expect("it is there");
+    assert!(!cursor.broken);
+    assert_eq!(cursor.gap.map(|gap| gap.to.0), Some(head));
+    // What is kept is bounded by age and size; nothing here is old or large.
+    let keep = Retention { keep_bytes: 1 << 30, keep_age_ms: u64::MAX };
+    assert_eq!(house.store.retire(&name, keep).await, Ok(vec![]));
+    running.abort();
+    house.stop().await;
+}

@@ -1,0 +1,83 @@
+//! The Python shop: installed once below `target/tools`, started, talked to by lines.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use serde_json::Value;
+
+use crate::instance::{Instance, soon};
+
+/// Pinned, so that the test means the same tomorrow.
+const PACKAGES: [&str; 3] = ["nats-py==2.11.0", "confluent-kafka==2.11.1", "pyjwt[crypto]==2.10.1"];
+
+pub struct Shop {
+    child: Child,
+    stdin: ChildStdin,
+    read: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Shop {
+    pub fn open(bus: &str, address: &str, server: &Instance) -> Shop {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/events/shop.py");
+        let mut child = Command::new(python())
+            .arg(script)
+            .args([bus, address, &format!("{}/.well-known/jwks.json", server.public)])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python starts");
+        let stdin = child.stdin.take().expect("piped");
+        let stdout = child.stdout.take().expect("piped");
+        let read: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let into = read.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let line = serde_json::from_str(&line).expect("lines of JSON");
+                into.lock().expect("nobody panics holding it").push(line);
+            }
+        });
+        Shop { child, stdin, read }
+    }
+
+    /// The first message that fits, once it is there.
+    pub fn reads(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        soon(what, || {
+            let read = self.read.lock().expect("nobody panics holding it");
+            read.iter().find(|it| fits(it)).cloned()
+        })
+    }
+
+    pub fn says(&mut self, topic: &str, body: &Value) {
+        writeln!(self.stdin, "{topic} {body}").expect("the shop listens");
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn python() -> &'static Path {
+    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
+    PYTHON.get_or_init(|| {
+        let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").join("tools");
+        let (folder, done) = (tools.join("shop"), tools.join("shop").join(PACKAGES.join("+")));
+        if !done.exists() {
+            let run = |program: &Path, arguments: &[&str]| {
+                let output = Command::new(program).args(arguments).output();
+                let output = output.expect("python3 with venv is needed: cargo xtask setup");
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert!(output.status.success(), "{program:?} {arguments:?}: {said}");
+            };
+            run(Path::new("python3"), &["-m", "venv", folder.to_str().expect("a plain path")]);
+            let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+            run(&folder.join("bin/python"), &[&install[..], &PACKAGES[..]].concat());
+            std::fs::write(done, "").expect("a mark");
+        }
+        folder.join("bin/python")
+    })
+}
