@@ -6,7 +6,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
-use super::console;
+use super::{console, setup};
 use crate::failure::{Failure, Outcome};
 use crate::shell::Run;
 
@@ -21,6 +21,10 @@ pub fn run(args: &Args) -> Outcome {
     if let Err(failure) = console::run() {
         eprintln!("demo: the operator console cannot be built here: {failure}");
         eprintln!("demo: everything else works without it; /console/ will say how to have it");
+    }
+    // What the binary is built with besides Rust and a C compiler.
+    if let Err(failure) = setup::only(&["make", "/usr/include/zlib.h"]) {
+        eprintln!("demo: {failure}");
     }
     let run = Run::new("cargo run --quiet --release --locked -p waitroom -- demo")
         .args(args.rest.iter().cloned());

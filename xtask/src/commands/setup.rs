@@ -103,6 +103,7 @@ const NEEDS: &[Need] = &[
         package: "nats-server",
         because: "a bus, for the tests of the outbox",
     },
+    Need { program: "make", package: "make", because: "the Kafka library is built with it" },
     Need {
         program: "/usr/include/zlib.h",
         package: "zlib1g-dev",
