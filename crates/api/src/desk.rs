@@ -68,6 +68,9 @@ pub trait Installation: Send + Sync + 'static {
 pub trait GateDesk: Send + Sync + 'static {
     /// Every site: its verdicts and bypasses by reason, its origins.
     fn report(&self) -> serde_json::Value;
+    /// How the origins behind a room do, in totals since the start; none where no site of ours
+    /// has one.
+    fn origin(&self, room: &str) -> Option<serde_json::Value>;
     /// A gate elsewhere says which version of the room it goes by, and hears who ended early;
     /// none when nobody said that there is such a gate.
     fn hear(&self, room: &str, gate: &str, confirmed: u64) -> Option<serde_json::Value>;

@@ -1,7 +1,7 @@
 // What the tests and the screenshots share: a real server, a small site that hands out the built
 // console as the binary will (same paths, same policy) and passes /admin/v1 on, a crowd, Chromium.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -24,10 +24,12 @@ function program() {
   return found;
 }
 
-/** A development server on ports of its own, and its end. */
-export async function startServer() {
+/** A development server on ports of its own, and its end; `config` is what its file says. */
+export async function startServer(config) {
   const data = mkdtempSync(join(tmpdir(), "waitroom-console-"));
-  const child = spawn(program(), ["serve", "--dev", "--addresses-json", "--public", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--data", data],
+  const file = join(data, "server.toml");
+  if (config) writeFileSync(file, config);
+  const child = spawn(program(), ["serve", ...(config ? ["--config", file] : []), "--dev", "--addresses-json", "--public", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--data", join(data, "rooms")],
     { env: { ...process.env, WAITROOM_ADMIN_KEY: KEY }, stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   child.stderr.on("data", (bytes) => { said += bytes; });

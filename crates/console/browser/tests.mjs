@@ -40,7 +40,7 @@ function promise(name, { key = KEY, page: options = {} }, keep) {
   });
 }
 
-for (const part of ["signing-in", "controls", "settings", "tickets", "keys-and-audit", "trouble", "access"]) {
+for (const part of ["signing-in", "controls", "settings", "tickets", "keys-and-audit", "trouble", "origin", "access"]) {
   const { tell } = await import(`./tests/${part}.mjs`);
   tell(promise);
 }

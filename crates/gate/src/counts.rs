@@ -14,6 +14,11 @@ pub struct Counts {
     pub bypassed: [AtomicU64; Bypass::ALL.len()],
     /// Signatures that were looked at; the rest of `passed` was known by cookie.
     pub signatures: AtomicU64,
+    /// Requests that the origin was asked, how many of them ended badly (no answer, or one of
+    /// 500 and above), and how long all of them took to begin.
+    pub origin_asked: AtomicU64,
+    pub origin_bad: AtomicU64,
+    pub origin_ms: AtomicU64,
     pub origin_failed: AtomicU64,
     pub origin_busy: AtomicU64,
     pub retried: AtomicU64,
@@ -32,6 +37,15 @@ impl Counts {
         });
     }
 
+    /// What came of asking the origin.
+    pub fn origin(&self, ms: u64, fine: bool) {
+        one_more(&self.origin_asked);
+        if !fine {
+            one_more(&self.origin_bad);
+        }
+        self.origin_ms.fetch_add(ms, Relaxed);
+    }
+
     /// All of them by name.
     pub fn now(&self) -> Vec<(&'static str, u64)> {
         let mut all = vec![
@@ -39,6 +53,9 @@ impl Counts {
             ("waited", self.waited.load(Relaxed)),
             ("refused", self.refused.load(Relaxed)),
             ("signatures", self.signatures.load(Relaxed)),
+            ("origin_asked", self.origin_asked.load(Relaxed)),
+            ("origin_bad", self.origin_bad.load(Relaxed)),
+            ("origin_ms", self.origin_ms.load(Relaxed)),
             ("origin_failed", self.origin_failed.load(Relaxed)),
             ("origin_busy", self.origin_busy.load(Relaxed)),
             ("retried", self.retried.load(Relaxed)),

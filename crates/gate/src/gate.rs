@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use http::{HeaderValue, header};
@@ -336,6 +337,30 @@ impl GateDesk for Gate {
             })
         });
         json!({ "sites": sites.collect::<Vec<_>>() })
+    }
+
+    fn origin(&self, room: &str) -> Option<Value> {
+        let serves = |at: &&Arc<SiteGate>| {
+            !at.site.origins.is_empty() && at.site.rooms().any(|it| it.as_str() == room)
+        };
+        let sites: Vec<_> = self.sites.iter().filter(serves).collect();
+        if sites.is_empty() {
+            return None;
+        }
+        let now_ms = self.desk.clock.now_ms();
+        let sum = |of: fn(&Counts) -> &AtomicU64| -> u64 {
+            sites.iter().map(|at| of(&at.counts).load(Ordering::Relaxed)).sum()
+        };
+        let all = || sites.iter().flat_map(|at| &at.origins.all);
+        Some(json!({
+            "asked": sum(|it| &it.origin_asked),
+            "bad": sum(|it| &it.origin_bad),
+            "busy": sum(|it| &it.origin_busy),
+            "ms": sum(|it| &it.origin_ms),
+            "in_flight": sites.iter().map(|at| at.origins.in_flight()).sum::<usize>(),
+            "origins": all().count(),
+            "living": all().filter(|it| it.health.lives(now_ms)).count(),
+        }))
     }
 
     fn hear(&self, room: &str, gate: &str, confirmed: u64) -> Option<Value> {

@@ -72,10 +72,10 @@ impl Going {
         let upgrade = wanted_upgrade(&mut self.head);
         let began = Instant::now();
         let answered = self.ask(Upload::of(body), upgrade.is_some()).await;
-        self.at.signals.note(
-            u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            answered.as_ref().is_ok_and(|(answer, _)| !answer.status.is_server_error()),
-        );
+        let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let fine = answered.as_ref().is_ok_and(|(answer, _)| !answer.status.is_server_error());
+        self.at.signals.note(ms, fine);
+        self.at.counts.origin(ms, fine);
         match answered {
             Ok((answer, taken)) => self.answer(answer, taken, entered, upgrade).await,
             Err(failed) => self.failed(failed),

@@ -96,6 +96,24 @@ fn an_origin_that_cannot_prove_its_name_gets_nothing() {
 }
 
 #[test]
+fn an_operator_sees_how_the_site_behind_a_room_does() {
+    let origin = Origin::start();
+    let house = House::protect_with(&origin.url(), "", &[]);
+    let pass = house.visitor();
+    let told = || house.operate("GET", "/admin/v1/rooms/default", "").json()["origin"].clone();
+    let before = told();
+    assert_eq!(house.get("/seen", &["-H", &pass]).status, 200);
+    assert_eq!(house.get("/lag", &["-H", &pass]).status, 200);
+    assert_eq!(house.get("/nonsense", &["-H", &pass]).status, 502);
+    let after = told();
+    let more = |name: &str| after[name].as_u64().expect(name) - before[name].as_u64().expect(name);
+    assert_eq!((more("asked"), more("bad")), (3, 1), "{after}");
+    assert!(more("ms") >= 300, "what was slow counts with its time: {after}");
+    assert_eq!(after["origins"], 1, "{after}");
+    soon("nothing is in flight any more", || (told()["in_flight"] == 0).then_some(()));
+}
+
+#[test]
 fn origins_are_asked_how_they_are_without_any_visitor() {
     let living = Origin::start();
     let house = House::serve(&format!(

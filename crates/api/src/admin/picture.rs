@@ -5,11 +5,11 @@ use waitroom_core::{LaneId, State};
 
 use super::acting::lane_name;
 use crate::answer::{Wait, room_status};
-use crate::desk::RoomDesk;
+use crate::desk::{Desk, RoomDesk};
 use crate::document;
 
 /// How the room stands, and its settings as a document.
-pub fn picture(room: &RoomDesk) -> Value {
+pub fn picture(desk: &Desk, room: &RoomDesk) -> Value {
     let board = room.handle().board_guard();
     let state = board.state();
     let (status, reason) = room_status(state);
@@ -18,6 +18,8 @@ pub fn picture(room: &RoomDesk) -> Value {
     let max_active = settings.map(|it| it.max_active);
     let document = settings.map(|it| document::to_json(it));
     let (wait, unknown) = last_in_line(room, state);
+    let gate = desk.gate.get().and_then(std::sync::Weak::upgrade);
+    let origin = gate.and_then(|gate| gate.origin(room.name().as_str()));
     json!({
         "room": room.name().as_str(),
         "status": status,
@@ -45,6 +47,7 @@ pub fn picture(room: &RoomDesk) -> Value {
         "wait_unknown_because": unknown,
         "store_latency_ms": room.pulse.mean_ms(),
         "store_trouble": room.pulse.trouble(),
+        "origin": origin,
         "lanes": lanes(state),
         "settings": document,
     })

@@ -68,7 +68,7 @@ pub async fn report(act: Act) -> Result<Told, Problem> {
         return Ok(Told::Csv(as_csv(&rows)));
     }
     room.board_since(room.handle().committed()).await;
-    let now = picture(&room);
+    let now = picture(&act.desk, &room);
     let totals = [
         "joined",
         "waiting",

@@ -18,12 +18,12 @@ use crate::problem::{Code, FieldProblem, Problem};
 use crate::request::bad_field;
 
 pub async fn list(act: Act) -> Result<(StatusCode, Value), Problem> {
-    let rooms: Vec<Value> = act.desk.rooms().iter().map(|room| picture(room)).collect();
+    let rooms: Vec<Value> = act.desk.rooms().iter().map(|room| picture(&act.desk, room)).collect();
     Ok((StatusCode::OK, json!({ "rooms": rooms })))
 }
 
 pub async fn show(act: Act) -> Result<(StatusCode, Value), Problem> {
-    Ok((StatusCode::OK, picture(&*act.room()?)))
+    Ok((StatusCode::OK, picture(&act.desk, &*act.room()?)))
 }
 
 /// The whole document in place of the old one; the same document twice changes nothing.
@@ -38,7 +38,7 @@ pub async fn put(act: Act) -> Result<(StatusCode, Value), Problem> {
     act.desk.operate(&room, &act.caller.id, Deed::Configure, command).await?;
     settle(&room).await;
     let status = if known && !fresh { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, picture(&room)))
+    Ok((status, picture(&act.desk, &room)))
 }
 
 /// What an operator may turn while a sale runs; everything else is the owner's.
@@ -58,7 +58,7 @@ pub async fn patch(act: Act) -> Result<(StatusCode, Value), Problem> {
     };
     act.desk.operate_on(&room, &act.caller.id, Deed::Configure, changed).await?;
     settle(&room).await;
-    Ok((StatusCode::OK, picture(&room)))
+    Ok((StatusCode::OK, picture(&act.desk, &room)))
 }
 
 fn may_change(act: &Act, room: &RoomDesk, written: &Written) -> Result<(), Problem> {
@@ -165,7 +165,7 @@ pub async fn admit(act: Act) -> Result<(StatusCode, Value), Problem> {
         .ok_or_else(|| bad_field("count", &format!("a number from 1 to {most}")))?;
     let room = act.room()?;
     let admitted = admit_now(&act.desk, &room, count, act.actor()).await?;
-    Ok((StatusCode::OK, json!({ "asked": count, "admitted": admitted, "room": picture(&room) })))
+    Ok((StatusCode::OK, json!({ "asked": count, "admitted": admitted, "room": picture(&act.desk, &room) })))
 }
 
 /// Lets the next `count` in now. The earlier interfaces admit through here as well.
@@ -188,7 +188,7 @@ async fn done(act: &Act, deed: Deed<'_>, command: Command) -> Result<(StatusCode
     let room: Arc<RoomDesk> = act.room()?;
     act.desk.operate(&room, &act.caller.id, deed, command).await?;
     settle(&room).await;
-    Ok((StatusCode::OK, picture(&room)))
+    Ok((StatusCode::OK, picture(&act.desk, &room)))
 }
 
 /// An operator sees what was just done: the next board, not the last one.

@@ -28,13 +28,14 @@ export interface Columns {
   waitLikely: Point[];
   waitHigh: Point[];
   noShows: Point[];
+  originMs: Point[];
 }
 
 export class Course {
   #samples: Sample[] = [];
   readonly columns: Columns = {
     at: [], waiting: [], pace: [], limit: [], slots: [], capacity: [],
-    waitLow: [], waitLikely: [], waitHigh: [], noShows: [],
+    waitLow: [], waitLikely: [], waitHigh: [], noShows: [], originMs: [],
   };
 
   add(at: number, room: Room): void {
@@ -63,6 +64,7 @@ export class Course {
     into.waitLikely.push(wait?.likely_s ?? null);
     into.waitHigh.push(wait?.high_s ?? null);
     into.noShows.push(room ? this.gained("no_shows", NO_SHOW_WINDOW_S) : null);
+    into.originMs.push(room ? this.origin(PACE_WINDOW_S)?.ms ?? null : null);
   }
 
   /** How fast a total rises, per second, over the last few; null before there are two samples. */
@@ -75,6 +77,14 @@ export class Course {
   gained(total: "no_shows", windowS: number): Point {
     const [first, last] = this.#window(windowS);
     return first && last ? Math.max(0, last.room[total] - first.room[total]) : null;
+  }
+
+  /** How long the origin took to answer, and the share that went badly; null while nobody asks. */
+  origin(windowS: number): { ms: number; bad: number } | null {
+    const [first, last] = this.#window(windowS);
+    const [was, is] = [first?.room.origin, last?.room.origin];
+    const asked = is && was ? is.asked - was.asked : 0;
+    return is && was && asked > 0 ? { ms: (is.ms - was.ms) / asked, bad: (is.bad - was.bad) / asked } : null;
   }
 
   #window(windowS: number): [Sample | undefined, Sample | undefined] {

@@ -28,6 +28,17 @@ export interface LanePicture {
   admissions: number;
 }
 
+/** Totals since the start, but for what is in flight. */
+export interface OriginPicture {
+  asked: number;
+  bad: number;
+  busy: number;
+  ms: number;
+  in_flight: number;
+  origins: number;
+  living: number;
+}
+
 /** A room's document: known keys are in `settings/keys.ts`, others may come. */
 export type Settings = Record<string, unknown>;
 
@@ -59,6 +70,8 @@ export interface Room {
   store_latency_ms: number | null;
   /** Why nothing can be written at the moment. */
   store_trouble?: string | null;
+  /** The site behind the room, where a gate of this server stands before it. */
+  origin?: OriginPicture | null;
   lanes: LanePicture[];
   settings: Settings | null;
 }

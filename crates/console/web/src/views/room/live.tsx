@@ -5,7 +5,7 @@ import { compact, count, pace, perSecond, span, spanTick, whyUnknown } from "../
 import { courseOf } from "../../live";
 import { Figure, Meter } from "../../parts/bits";
 import { Chart } from "../../parts/chart";
-import type { Room } from "../../wire";
+import type { OriginPicture, Room } from "../../wire";
 
 const STRETCHES: ReadonlyArray<readonly [seconds: number, label: string]> = [[120, "2 min"], [300, "5 min"], [900, "15 min"]];
 
@@ -41,6 +41,18 @@ export function LiveTab({ room }: { room: Room }) {
 const STEPS_S = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400];
 const people = (point: Point | undefined) => compact(point);
 const seconds = (point: Point | undefined) => span(point);
+const millis = (point: Point | undefined) => point == null ? "–" : `${compact(Math.round(point))} ms`;
+
+/** How the origins do, in words: the worst first. */
+function health(origin: OriginPicture, minute: { bad: number } | null): string {
+  const down = origin.origins - origin.living;
+  const words = [
+    down ? `${down} of ${origin.origins} down` : "up",
+    minute?.bad ? `${pace(minute.bad * 100)} % failed in a minute` : "",
+    `${compact(origin.in_flight)} in flight`,
+  ];
+  return words.filter(Boolean).join(", ");
+}
 
 function Charts({ room, columns, stretchS }: { room: Room; columns: Columns; stretchS: number }) {
   const limit = perSecond(room.rate);
@@ -72,6 +84,11 @@ function Charts({ room, columns, stretchS }: { room: Room; columns: Columns; str
       <Chart {...shared} title="No-shows in a minute" value={people} least={5}
         note={room.admissions ? `${pace((room.no_shows / room.admissions) * 100)} % of all let in` : undefined}
         lines={[{ label: "no-shows", points: columns.noShows, colour: "amber", kind: "area" }]} />
+      {room.origin && (
+        <Chart {...shared} title="Your site answers in" value={millis} least={100}
+          note={health(room.origin, courseOf(room.room).origin(60))}
+          lines={[{ label: "answers in", points: columns.originMs, colour: "blue", kind: "area" }]} />
+      )}
     </div>
   );
 }
