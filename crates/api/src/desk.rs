@@ -133,6 +133,9 @@ pub struct RoomKit {
 pub struct Manners {
     /// Plain HTTP on loopback, for development: cookies without `__Host-` and Secure.
     pub dev: bool,
+    /// Whoever asks the demo's own interface is its operator; for development on one machine, and
+    /// never where visitors of a real site come.
+    pub keyless: bool,
     pub limits: Limits,
     pub body_bytes_max: usize,
     pub admin_body_bytes_max: usize,

@@ -72,14 +72,25 @@ impl Going {
         let upgrade = wanted_upgrade(&mut self.head);
         let began = Instant::now();
         let answered = self.ask(Upload::of(body), upgrade.is_some()).await;
-        let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let fine = answered.as_ref().is_ok_and(|(answer, _)| !answer.status.is_server_error());
-        self.at.signals.note(ms, fine);
-        self.at.counts.origin(ms, fine);
+        self.note(began, &answered);
         match answered {
             Ok((answer, taken)) => self.answer(answer, taken, entered, upgrade).await,
             Err(failed) => self.failed(failed),
         }
+    }
+
+    /// What this says of the origin. A visitor who sends slowly, or goes, says nothing of it: or
+    /// anybody could bring the pace down with a few slow uploads.
+    fn note(&self, began: Instant, answered: &Result<(Head, Taken), Failed>) {
+        let (fine, asked_at) = match answered {
+            Ok((answer, taken)) => (!answer.status.is_server_error(), taken.link.asked_at()),
+            Err(Failed::VisitorSlow | Failed::VisitorBroke) => return,
+            Err(_) => (false, None),
+        };
+        let took = asked_at.unwrap_or(began).elapsed();
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.at.signals.note(ms, fine);
+        self.at.counts.origin(ms, fine);
     }
 
     /// Sends it, and once more where that is safe.
@@ -137,7 +148,14 @@ impl Going {
                     return Ok((answer, taken));
                 }
                 Err(why) => {
-                    if matches!(why, Failed::Slow | Failed::Nonsense) {
+                    // Whoever hangs up on a fresh connection is not well; one that had waited may
+                    // have been closed for its age.
+                    let unwell = match why {
+                        Failed::Slow | Failed::Nonsense | Failed::BrokeOff => true,
+                        Failed::Died { .. } => !had_waited,
+                        _ => false,
+                    };
+                    if unwell {
                         origin.health.failed(now_ms);
                     }
                     failed = why;
@@ -267,7 +285,11 @@ fn origin_path(uri: &Uri) -> Cow<'_, str> {
     if uri.query().is_some_and(ours) {
         return target::cleaned(uri.path(), uri.query()).into();
     }
-    uri.path_and_query().map_or("/", PathAndQuery::as_str).into()
+    match uri.path_and_query().map_or("/", PathAndQuery::as_str) {
+        // `http://host?x` has no path, and a request line must have one.
+        bare if !bare.starts_with('/') && bare != "*" => format!("/{bare}").into(),
+        path => path.into(),
+    }
 }
 
 fn is_idempotent(method: &Method) -> bool {

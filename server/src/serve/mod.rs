@@ -231,7 +231,9 @@ impl Serve {
         };
         let fresh_key = owner_key(&config, &house).await?;
         let signatures = keys::signatures(&house, &config, seams.clock.wall_ms() / 1_000).await?;
-        let manners = plan::manners(&config, addresses.public);
+        // Before somebody's site plain HTTP says nothing about who asks.
+        let keyless = config.server.dev && self.protects.is_none();
+        let manners = plan::manners(&config, addresses.public, keyless);
         let desk = Arc::new(Desk::new(house.clone(), signatures, manners, seams.clock.clone()));
         plan::metrics(&config, &desk, &public, admin.as_ref(), services.as_ref());
         let rooms = rooms::open(&desk, kept, &config.rooms, config.server.dev).await;

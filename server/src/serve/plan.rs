@@ -83,7 +83,8 @@ pub fn listener(config: &Config, door: Door, address: SocketAddr) -> ListenSetti
 }
 
 /// `public` is where the public listener really is, for links where no address is configured.
-pub fn manners(config: &Config, public: SocketAddr) -> Manners {
+/// `keyless` where the demo's interface takes operators at their word.
+pub fn manners(config: &Config, public: SocketAddr, keyless: bool) -> Manners {
     let limits = &config.limits;
     let limit = |rate: Option<Rate>, burst: Option<u64>| {
         let Rate { count, per } = rate?;
@@ -94,6 +95,7 @@ pub fn manners(config: &Config, public: SocketAddr) -> Manners {
     };
     Manners {
         dev: config.server.dev,
+        keyless,
         limits: Limits {
             join: limit(limits.join, Some(limits.join_burst)),
             status: limit(limits.status, None),

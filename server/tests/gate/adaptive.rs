@@ -23,14 +23,14 @@ fn pace(house: &House) -> f64 {
 #[test]
 fn the_pace_follows_the_origin_between_floor_and_ceiling() {
     let origin = Origin::start();
-    let config = "[gate]\nadaptive = true\nadaptive_window = \"1s\"\nadaptive_slow = \"150ms\"\n\
+    let config = "[gate]\nadaptive = true\nadaptive_window = \"1s\"\nadaptive_slow = \"500ms\"\n\
         adaptive_floor = \"30/min\"\nadaptive_ceiling = \"600/min\"\n\
         adaptive_fallback = \"300/min\"\nadaptive_step_percent = 20\n";
     let house = House::protect_with(&origin.url(), config, &[]);
     let pass = house.visitor();
     let slow = Arc::new(AtomicBool::new(false));
     let over = Arc::new(AtomicBool::new(false));
-    let crowd: Vec<_> = (0..4)
+    let crowd: Vec<_> = (0..8)
         .map(|_| {
             let (url, pass) = (house.url.clone(), pass.clone());
             let (slow, over) = (slow.clone(), over.clone());

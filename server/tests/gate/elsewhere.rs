@@ -136,7 +136,7 @@ impl Two {
     /// Until the next is let in; then neither gate may accept the pass. Says how often the one
     /// elsewhere still accepted it.
     fn until_the_next_is_in(&self, pass: &str, next: &Value) -> usize {
-        let (until, mut accepted) = (Instant::now() + Duration::from_secs(60), 0);
+        let (until, mut accepted) = (Instant::now() + Duration::from_secs(120), 0);
         loop {
             // In this order: a gate that refuses never accepts again.
             let status = self.status(next);
@@ -191,7 +191,7 @@ fn a_session_that_ended_frees_its_slot_as_soon_as_both_gates_refuse_it() {
 
 #[test]
 fn while_the_other_gate_is_cut_off_the_slot_is_held_until_the_pass_is_over() {
-    let two = Two::start("8s");
+    let two = Two::start("20s");
     let (ticket, pass, next) = two.one_inside_and_one_waiting();
     two.wires.iter().for_each(Wire::cut);
     two.revoke(&ticket);
@@ -217,7 +217,7 @@ fn while_the_other_gate_stands_still_nobody_gets_the_slot() {
 
 #[test]
 fn a_session_that_ran_out_frees_its_slot_when_neither_gate_takes_its_pass() {
-    let two = Two::start("6s");
+    let two = Two::start("20s");
     let (_, pass, next) = two.one_inside_and_one_waiting();
     two.until_the_next_is_in(&pass, &next);
 }

@@ -6,7 +6,7 @@ use crate::house::{House, JSON};
 use crate::instance::soon;
 use crate::origin::Origin;
 
-const SHORT: &str = "[gate]\nanswer_timeout = \"500ms\"\nidle_timeout = \"500ms\"\n";
+const SHORT: &str = "[gate]\nanswer_timeout = \"2s\"\nidle_timeout = \"2s\"\n";
 
 #[test]
 fn an_origin_that_fails_before_its_answer_is_told_by_its_own_code() {

@@ -15,10 +15,10 @@ pub struct Origin {
 }
 
 /// How long `/slow` takes: longer than the gate waits in these tests.
-const SLOW: Duration = Duration::from_secs(3);
+const SLOW: Duration = Duration::from_secs(10);
 
 /// How long `/lag` takes: what these tests call slow.
-const LAG: Duration = Duration::from_millis(300);
+const LAG: Duration = Duration::from_secs(1);
 
 impl Origin {
     pub fn start() -> Origin {

@@ -44,7 +44,7 @@ fn an_origin_that_says_sold_out_ends_the_sale() {
 
 #[test]
 fn activity_renews_a_session_and_brings_a_newer_pass() {
-    let config = "[rooms.default]\nsession_timeout = \"6s\"\n";
+    let config = "[rooms.default]\nsession_timeout = \"20s\"\n";
     let house = House::protect_with(&Origin::start().url(), config, &[]);
     let pass = house.visitor();
     let fresh = soon("a newer pass", || {

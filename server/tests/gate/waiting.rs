@@ -160,3 +160,13 @@ fn a_browser_gets_the_page_packed_and_who_cannot_unpack_it_gets_it_plain() {
     assert!(length < 15 * 1024, "{length} bytes");
     assert!(packed.header("vary").is_some_and(|vary| vary.contains("Accept-Encoding")));
 }
+
+#[test]
+fn plain_http_before_a_site_makes_nobody_an_operator() {
+    let house = House::protect(&Origin::start().url(), &["--queue-all", "--rate", "60/min"]);
+    let url = format!("{}/.waitroom", house.url);
+    let joined = crate::instance::curl(&["-X", "POST", &format!("{url}/v1/rooms/default/join")]);
+    assert_eq!(joined.status, 201, "{joined:?}");
+    let allowed = crate::instance::curl(&["-X", "POST", &format!("{url}/admin/allow?n=5")]);
+    assert_eq!((allowed.status, &allowed.json()["code"]), (401, &"api_key_missing".into()));
+}

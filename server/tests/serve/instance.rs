@@ -42,7 +42,7 @@ impl Got {
 }
 
 /// A moment is enough for what should happen; this is for machines that do ten other things.
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(60);
 
 impl Instance {
     pub fn start() -> Instance {

@@ -165,7 +165,10 @@ pub async fn admit(act: Act) -> Result<(StatusCode, Value), Problem> {
         .ok_or_else(|| bad_field("count", &format!("a number from 1 to {most}")))?;
     let room = act.room()?;
     let admitted = admit_now(&act.desk, &room, count, act.actor()).await?;
-    Ok((StatusCode::OK, json!({ "asked": count, "admitted": admitted, "room": picture(&act.desk, &room) })))
+    Ok((
+        StatusCode::OK,
+        json!({ "asked": count, "admitted": admitted, "room": picture(&act.desk, &room) }),
+    ))
 }
 
 /// Lets the next `count` in now. The earlier interfaces admit through here as well.

@@ -169,6 +169,7 @@ impl Site {
         };
         let manners = Manners {
             dev: wanted.dev,
+            keyless: wanted.dev,
             limits: wanted.limits,
             body_bytes_max: 16 * 1024,
             admin_body_bytes_max: 64 * 1024,

@@ -147,6 +147,7 @@ impl House {
         let store = Arc::new(Memory { engine, master });
         let manners = Manners {
             dev: wishes.dev,
+            keyless: wishes.dev,
             limits: Limits::default(),
             body_bytes_max: 16 * 1024,
             admin_body_bytes_max: 256 * 1024,

@@ -41,6 +41,10 @@ impl Health {
     }
 
     pub fn failed(&self, now_ms: u64) {
+        // Those who were on their way when it was left alone are one failure, not many.
+        if !self.lives(now_ms) {
+            return;
+        }
         let failures = self.failures.fetch_add(1, Relaxed).saturating_add(1);
         if failures >= FAILURES_MAX {
             let doublings = (failures - FAILURES_MAX).min(5);

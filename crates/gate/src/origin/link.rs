@@ -57,6 +57,7 @@ pub struct Link {
     chunked: bool,
     /// Of the visitor's body, so far.
     moved: u64,
+    asked_at: Option<std::time::Instant>,
     /// Something of the present request went out.
     sent: bool,
     /// The origin takes nothing more.
@@ -77,6 +78,7 @@ impl Link {
             upload: Upload::Nothing,
             chunked: false,
             moved: 0,
+            asked_at: None,
             sent: false,
             deaf: false,
             used: false,
@@ -114,6 +116,7 @@ impl Link {
         self.out.clear();
         write(&mut self.out);
         (self.written, self.moved, self.sent) = (0, 0, false);
+        self.asked_at = None;
         self.chunked = matches!(upload, Upload::Chunked(_));
         self.upload = std::mem::replace(upload, Upload::Nothing);
         let began = Instant::now();
@@ -148,7 +151,8 @@ impl Link {
                 if self.moved > seen {
                     seen = self.moved;
                     self.alarm.due(Instant::now() + within);
-                } else if self.upload.is_nothing() {
+                } else if self.upload.is_nothing() || self.has_more_to_write() {
+                    // It does not answer, or does not even read what it is sent.
                     return Poll::Ready(Err(Failed::Slow));
                 } else {
                     return Poll::Ready(Err(Failed::VisitorSlow));
@@ -208,15 +212,27 @@ impl Link {
 
     /// Sends what can be sent. Only the visitor's failure is one: an origin that takes nothing
     /// more may have answered already, and that is what counts.
+    fn has_more_to_write(&self) -> bool {
+        self.written < self.out.len() || !self.large.is_empty()
+    }
+
+    /// When the visitor's body had come whole, where there was one.
+    pub fn asked_at(&self) -> Option<std::time::Instant> {
+        self.asked_at
+    }
+
     pub fn poll_send(&mut self, context: &mut Context<'_>) -> Result<(), Failed> {
         while !self.deaf && !self.all_sent() {
-            if self.written == self.out.len() && self.large.is_empty() {
+            if !self.has_more_to_write() {
                 self.out.clear();
                 self.written = 0;
                 match self.upload.poll_next(context, &mut self.out) {
                     Poll::Ready(Ok((moved, large))) => {
                         self.moved += moved;
                         self.large = large;
+                        if self.upload.is_nothing() {
+                            self.asked_at = Some(std::time::Instant::now());
+                        }
                     }
                     Poll::Ready(Err(_)) => {
                         self.deaf = true;

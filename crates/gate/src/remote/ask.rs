@@ -54,7 +54,7 @@ pub async fn about(
         ("x-forwarded-for", client.as_bytes()),
         ("user-agent", agent.as_bytes()),
     ];
-    let asked = get(&remote.door.origins, &path, &headers);
+    let asked = get(&remote.questions, &path, &headers);
     let (status, headers, _) = tokio::time::timeout(ANSWERS_WITHIN, asked).await.ok()??;
     match status {
         StatusCode::OK => Some((true, headers.get(header::SET_COOKIE).cloned())),

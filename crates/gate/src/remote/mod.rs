@@ -62,6 +62,8 @@ pub struct Remote {
     pub rooms: BTreeMap<String, RemoteRoom>,
     /// The owner as an origin, for our own addresses.
     pub door: Arc<SiteGate>,
+    /// The same address for questions about passes, which must not wait behind visitors' streams.
+    questions: Origins,
     admin: Origins,
 }
 
@@ -99,13 +101,14 @@ impl Remote {
             ..site.manners.clone()
         };
         let admin = Origins::new(std::slice::from_ref(&at.admin), manners.clone())?;
+        let questions = Origins::new(std::slice::from_ref(&at.public), manners.clone())?;
         let mut door = Site::of_room(site.rooms().next().ok_or("no room is named")?.clone());
         door.origins = vec![at.public.clone()];
         // Long polls and streams are answered in their own time.
         door.manners = OriginManners { answer_timeout: site.manners.answer_timeout, ..manners };
         let rooms = site.rooms().map(|name| (name.to_string(), RemoteRoom::new(name.clone())));
         let door = Arc::new(SiteGate::new(door)?);
-        Ok(Remote { at: at.clone(), rooms: rooms.collect(), door, admin })
+        Ok(Remote { at: at.clone(), rooms: rooms.collect(), door, questions, admin })
     }
 }
 
