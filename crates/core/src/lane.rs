@@ -321,8 +321,6 @@ impl Lane {
             self.forgotten_to += 1;
         }
         let kept = self.kept_from();
-        let old = self.epochs.partition_point(|(_, first)| first.0 <= kept).saturating_sub(1);
-        self.epochs.drain(..old);
         self.closings.retain(|(below, _)| below.0 > kept);
         while self.windows_from < self.windows.len() {
             let window = self.windows.get(self.windows_from);

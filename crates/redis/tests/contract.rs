@@ -41,6 +41,7 @@ impl Redis {
         options.time = Time::Given;
         // A busy machine is not a broken one.
         options.answer_timeout = Duration::from_secs(20);
+        options.connect_timeout = Duration::from_secs(20);
         options.replicas_timeout = Duration::from_secs(20);
         options.prefix = format!("test{}", NEXT.fetch_add(1, Ordering::Relaxed));
         Redis { options, seams: Seams::seeded(clock.clone(), 1), clock, own }

@@ -55,6 +55,7 @@ fn open(runtime: &Runtime, url: String, prefix: &str, level: Level, seams: &Seam
     options.time = Time::Given;
     // A busy machine is not a broken one.
     options.answer_timeout = Duration::from_secs(20);
+    options.connect_timeout = Duration::from_secs(20);
     options.prefix = prefix.to_owned();
     let opened = runtime.block_on(RedisStore::open(options, seams.clone()));
     opened.unwrap_or_else(|error| panic!("{error}")).0

@@ -23,7 +23,8 @@ fn without_its_replica_nothing_is_acknowledged_or_shown() {
     let open = || {
         let servers = Where::Single { url: primary.url() };
         let mut options = Options::new(servers, Level::Sync { replicas_required: 1 });
-        options.replicas_timeout = Duration::from_secs(2);
+        options.replicas_timeout = Duration::from_secs(10);
+        options.connect_timeout = Duration::from_secs(20);
         runtime.block_on(RedisStore::open(options, Seams::real())).expect("it is fit").0
     };
     let (owner, reader) = (open(), open());

@@ -1,9 +1,15 @@
 // A person in the demo's line, in Chromium: waits, moves up, is let in, meets a declined card, buys.
 // Then the same without script, on a phone in the dark. axe looks at every page of the shop.
 import assert from "node:assert/strict";
-const { openBrowser, complaints } = await import(process.env.PARTS_MODULE);
-
 const { DEMO_PUBLIC: site, DEMO_SHOP: shop, DEMO_ADMIN: admin, DEMO_KEY: key } = process.env;
+const operate = async (what, body = {}) => {
+  const answer = await fetch(`${admin}/admin/v1/rooms/default/${what}`, { method: "POST", body: JSON.stringify(body),
+    headers: { "X-Api-Key": key, "Content-Type": "application/json" } });
+  assert.ok(answer.ok, `${what}: ${answer.status}`);
+};
+// The room is held before anything slow happens, so that the person surely waits behind others.
+await operate("pause", { reason: "One moment, please" });
+const { openBrowser, complaints } = await import(process.env.PARTS_MODULE);
 const browser = await openBrowser();
 const wrong = [];
 const someone = async options => {
@@ -26,11 +32,6 @@ const soon = async (what, look, fits) => {
   }
 };
 const clean = async (page, what) => assert.deepEqual(await complaints(page), [], `axe, ${what}`);
-const operate = async (what, body = {}) => {
-  const answer = await fetch(`${admin}/admin/v1/rooms/default/${what}`, { method: "POST", body: JSON.stringify(body),
-    headers: { "X-Api-Key": key, "Content-Type": "application/json" } });
-  assert.ok(answer.ok, `${what}: ${answer.status}`);
-};
 const headline = page => page.locator("h1").first().innerText();
 // The seats are small boxes under a picture of them; a person clicks on the box.
 const pick = async (page, count) => {
@@ -43,8 +44,8 @@ try {
   const direct = await fetch(shop);
   assert.equal(direct.status, 403);
 
-  // The room is held, so that the person surely waits behind others.
-  await operate("pause", { reason: "One moment, please" });
+  const waiting = async () => (await (await fetch(`${admin}/admin/v1/rooms/default`, { headers: { "X-Api-Key": key } })).json()).waiting;
+  await soon("others in line", waiting, it => it > 1);
   const context = await someone({});
   const page = await context.newPage();
   const first = await page.goto(site);
@@ -58,6 +59,8 @@ try {
   assert.ok(!page.url().includes("wr_pass"), "the pass has left the address");
   await clean(page, "the hall");
 
+  // Where the crowd does not go, so that nobody takes the seats meanwhile.
+  await page.goto(`${site}/?part=3`);
   // Too many, none, then two.
   await pick(page, 5);
   await page.getByRole("button", { name: /Reserve/ }).click();
@@ -96,6 +99,7 @@ try {
   await soon("the hall without script", () => headline(phone), it => it === "Choose your seats");
   const overflow = await phone.locator("main").evaluate(it => it.scrollWidth - it.clientWidth).catch(() => 0);
   assert.ok(overflow <= 1, `the hall is ${overflow} pixels too wide for a phone`);
+  await phone.goto(`${site}/?part=3`);
   await phone.locator("input[name=seat]:not(:checked)").first().check({ force: true });
   await phone.getByRole("button", { name: /Reserve/ }).click();
   await phone.getByLabel("Your name").fill("Bo");

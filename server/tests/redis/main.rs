@@ -44,7 +44,7 @@ fn places_outlive_the_instance_and_the_server() {
     assert_eq!(next.join(9)["position"], 6);
     let said = next.stop();
     assert!(said.contains("durability=\"redis-sync\""), "{said}");
-    assert!(said.contains("store server") && said.contains("Redis 7."), "{said}");
+    assert!(said.contains("store server") && said.contains("Redis "), "{said}");
 }
 
 #[test]

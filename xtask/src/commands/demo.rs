@@ -23,7 +23,7 @@ pub fn run(args: &Args) -> Outcome {
         eprintln!("demo: everything else works without it; /console/ will say how to have it");
     }
     // What the binary is built with besides Rust and a C compiler.
-    if let Err(failure) = setup::only(&["make", "/usr/include/zlib.h"]) {
+    if let Err(failure) = setup::only(&["make", "c++", "/usr/include/zlib.h"]) {
         eprintln!("demo: {failure}");
     }
     let run = Run::new("cargo run --quiet --release --locked -p waitroom -- demo")

@@ -70,7 +70,8 @@ const NEEDS: &[Need] = &[
         because: "a browser, for the tests of the server and of its pages",
     },
     Need {
-        program: "python3",
+        // The program alone comes with others; this comes with the package.
+        program: "/usr/share/doc/python3-venv/copyright",
         package: "python3-venv",
         because: "foreign gRPC and OpenAPI clients, in virtual environments of their own",
     },
@@ -104,6 +105,7 @@ const NEEDS: &[Need] = &[
         because: "a bus, for the tests of the outbox",
     },
     Need { program: "make", package: "make", because: "the Kafka library is built with it" },
+    Need { program: "c++", package: "g++", because: "the Kafka library is built with it" },
     Need {
         program: "/usr/include/zlib.h",
         package: "zlib1g-dev",

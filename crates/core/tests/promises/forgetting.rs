@@ -120,6 +120,9 @@ fn the_id_of_a_forgotten_ticket_stays_forgotten_over_epochs() {
     assert_eq!(world.line("602s tick"), "forgot_tickets 0:0");
     assert_eq!(world.line("602s claim a1"), "refused forgotten");
     assert_eq!(world.line("602s leave bo"), "left bo");
+    // Whoever tells of it later, such as an outbox that was behind, still needs its name.
+    let named = world.room.state().named(world.ticket("a1"));
+    assert_eq!(named.map(|it| it.epoch), Some(waitroom_core::Epoch(1)));
 }
 
 #[test]

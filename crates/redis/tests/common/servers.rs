@@ -179,7 +179,7 @@ fn sentinel(primary: &str) -> Server {
         let name = Sentinels::NAME;
         let text = format!(
             "sentinel monitor {name} 127.0.0.1 {primary} 2\n\
-             sentinel down-after-milliseconds {name} 5000\n\
+             sentinel down-after-milliseconds {name} 60000\n\
              sentinel failover-timeout {name} 3000\n"
         );
         fs::write(&config, text).expect("a new folder is writable");
@@ -206,7 +206,7 @@ impl Cluster {
             "--cluster-config-file",
             "nodes.conf",
             "--cluster-node-timeout",
-            "5000",
+            "60000",
         ];
         let settings = [settings, &cluster].concat();
         let servers: Vec<Server> = (0..6).map(|_| Server::redis(&settings)).collect();

@@ -32,7 +32,14 @@ impl Server {
         };
         let data = folder.path().join("data");
         let made = as_them("initdb")
-            .args(["--auth=trust", "--username=shop", "--no-sync", "--encoding=UTF8", "-D"])
+            .args([
+                "--auth=trust",
+                "--username=shop",
+                "--no-sync",
+                "--encoding=UTF8",
+                "--locale=C",
+                "-D",
+            ])
             .arg(&data)
             .output()
             .expect("initdb runs");
