@@ -128,6 +128,7 @@ impl Demo {
         plan.check(Remote::Refuse)
             .map_err(|wrong| Failure::new(Exit::Usage, wrong.join("\nerror: ")))?;
 
+        let opened = Instant::now();
         let (stop, stopped) = watch::channel(false);
         let targets = Targets { gate: house.public, shop: open.address };
         let bots =
@@ -162,6 +163,7 @@ impl Demo {
         }
         let _ = stop.send(true);
         let _ = bots.await;
+        let open_for = opened.elapsed();
         let pace = directed.await.unwrap_or_default();
         let room = house.room().await;
         house.end().await?;
@@ -198,6 +200,7 @@ impl Demo {
             verdict: &verdict,
             log: Some(&log),
             pace: &pace,
+            open_for,
             cut_short,
         };
         let checks = report::checks(&seen);

@@ -2,6 +2,8 @@
 //!
 //! A check is a sentence with a verdict. One that does not hold makes the demo exit with 1.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use waitroom_crowd::Outcome;
 use waitroom_crowd::judge::{Verdict, log::LogTotals};
@@ -27,6 +29,8 @@ pub struct Seen<'a> {
     pub verdict: &'a Verdict,
     pub log: Option<&'a LogTotals>,
     pub pace: &'a Pace,
+    /// How long the bots could try: until the end, which is when a person has seen enough.
+    pub open_for: Duration,
     /// Somebody ended it before its time.
     pub cut_short: bool,
 }
@@ -95,7 +99,7 @@ pub fn checks(seen: &Seen<'_>) -> Vec<Check> {
 fn hoarding(seen: &Seen<'_>) -> Check {
     let [tried, _, got] = seen.bots.hoarder.numbers();
     // One more for the moment in which the last one came.
-    let most = HOARD_BURST + HOARD_PER_MIN * (seen.crowd.took_ms / 60_000 + 1) + 1;
+    let most = HOARD_BURST + HOARD_PER_MIN * (seen.open_for.as_secs() / 60 + 1) + 1;
     Check {
         name: "no_address_hoards_places",
         held: got <= most,
