@@ -60,6 +60,13 @@ pub struct TokenHolder {
     pub newest: bool,
 }
 
+impl TokenHolder {
+    /// Whose requests are counted together.
+    pub fn who(&self) -> u128 {
+        u128::from_be_bytes(self.id.to_bytes())
+    }
+}
+
 /// Where a credential was found decides what else must be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried<'a> {

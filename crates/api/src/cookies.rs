@@ -14,8 +14,13 @@ fn prefix(dev: bool) -> &'static str {
 
 /// The token in the cookie of this room.
 pub fn ticket<'a>(headers: &'a HeaderMap, room: &RoomName, dev: bool) -> Option<&'a str> {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
-    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
+    let mut cookies = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
+    cookies.find_map(|line| ticket_in(line, room, dev))
+}
+
+/// The same in one line of cookies.
+pub fn ticket_in<'a>(line: &'a str, room: &RoomName, dev: bool) -> Option<&'a str> {
+    line.split(';').find_map(|pair| {
         let rest = pair.trim_ascii().strip_prefix(prefix(dev))?;
         rest.strip_prefix(room.as_str())?.strip_prefix('=')
     })

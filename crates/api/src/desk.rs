@@ -292,6 +292,12 @@ impl Desk {
         }
     }
 
+    /// Counts a request that is within its limit; none for one that is not, uncounted.
+    pub(crate) fn within_limit(&self, route: Route, who: u128) -> Option<()> {
+        let Some(limit) = self.manners.limits.of(route) else { return Some(()) };
+        self.meter.count(route, who, limit, self.clock.now_ms()).ok().map(drop)
+    }
+
     /// The pass of a session: a function of its times, so a repeat signs the same claims.
     pub fn pass(&self, room: &RoomDesk, id: TicketId, session: &Session) -> String {
         self.metrics.passes.one();
@@ -395,7 +401,7 @@ impl RoomDesk {
         self.look_at(self.now(), board, presented)
     }
 
-    fn look_at(
+    pub(crate) fn look_at(
         &self,
         now: Timestamp,
         board: &Board,

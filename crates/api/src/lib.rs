@@ -24,6 +24,7 @@ pub mod openapi;
 pub mod openapi_page;
 pub mod problem;
 pub mod public;
+pub mod quick;
 pub mod request;
 pub mod visitor;
 

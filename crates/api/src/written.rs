@@ -13,19 +13,31 @@ use crate::answer::{Moment, Place, VisitorAnswer, Wait};
 /// A text of exactly its length, written first where there is room: in one piece of memory that
 /// each thread keeps.
 pub fn written(write: impl FnOnce(&mut Out)) -> Bytes {
+    draft(write, Bytes::copy_from_slice)
+}
+
+/// A text that is written, read by `then`, and forgotten.
+pub fn draft<T>(write: impl FnOnce(&mut Out), then: impl FnOnce(&[u8]) -> T) -> T {
     thread_local!(static DRAFT: RefCell<Out> = const { RefCell::new(Out(Vec::new())) });
     DRAFT.with_borrow_mut(|draft| {
         draft.0.clear();
         write(draft);
-        Bytes::copy_from_slice(&draft.0)
+        then(&draft.0)
     })
+}
+
+/// Writes behind what is there.
+pub fn behind(text: &mut Vec<u8>, write: impl FnOnce(&mut Out)) {
+    let mut out = Out(std::mem::take(text));
+    write(&mut out);
+    *text = out.0;
 }
 
 pub fn answer(answer: &VisitorAnswer<'_>) -> Bytes {
     written(|out| put(answer, out))
 }
 
-fn put(answer: &VisitorAnswer<'_>, out: &mut Out) {
+pub fn put(answer: &VisitorAnswer<'_>, out: &mut Out) {
     let VisitorAnswer {
         ticket,
         token,

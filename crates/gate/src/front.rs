@@ -23,6 +23,7 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use waitroom_api::metrics::Timed as ApiAnswer;
 use waitroom_api::public::Public;
+use waitroom_api::quick::ShortWay;
 use waitroom_api::{Code, Problem};
 use waitroom_listen::{Nets, Peer, client_address};
 
@@ -75,6 +76,17 @@ impl Future for Answer {
 
 fn now(response: Response<Body>) -> Answer {
     Answer::Now(ready(Ok(response)))
+}
+
+/// The visitor API's short way on a listener of ours; none where what is asked under our own prefix
+/// may be meant for a room that is run elsewhere.
+pub fn short_way(gate: &Gate, trusted: Arc<Nets>) -> Option<ShortWay> {
+    if gate.sites.iter().any(|at| at.remote.is_some()) {
+        return None;
+    }
+    // On a host of a site, any address but our own is the site's.
+    let bases: &[&str] = if gate.sites.is_empty() { &["", BASE] } else { &[BASE] };
+    Some(ShortWay::new(gate.desk.clone(), trusted, bases))
 }
 
 impl Front {

@@ -54,7 +54,7 @@ pub mod verdict;
 mod wait;
 
 pub use facts::Facts;
-pub use front::Front;
+pub use front::{Front, short_way};
 pub use gate::{Gate, Secrets};
 pub use room::{GateRoom, View};
 pub use site::Site;

@@ -17,14 +17,26 @@ static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// have made up. Garbage ends the walk at the last address that was well told; it never fails a
 /// request.
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &Nets) -> IpAddr {
+    if !headers.contains_key(&X_FORWARDED_FOR) {
+        return peer.to_canonical();
+    }
+    let values = headers.get_all(&X_FORWARDED_FOR).iter();
+    client_behind(peer, values.map(|value| value.as_bytes()), trusted)
+}
+
+/// The same from the values of that header, in their order: several are one list, and the last is
+/// the right-most.
+pub fn client_behind<'a>(
+    peer: IpAddr,
+    mut forwarded_for: impl DoubleEndedIterator<Item = &'a [u8]>,
+    trusted: &Nets,
+) -> IpAddr {
     let mut known = peer.to_canonical();
-    if !headers.contains_key(&X_FORWARDED_FOR) || !trusted.contains(known) {
+    if !trusted.contains(known) {
         return known;
     }
-    // Several headers of this name are one list; the last is the right-most.
-    let mut values = headers.get_all(&X_FORWARDED_FOR).iter();
-    while let Some(value) = values.next_back() {
-        let Ok(list) = std::str::from_utf8(value.as_bytes()) else {
+    while let Some(value) = forwarded_for.next_back() {
+        let Ok(list) = std::str::from_utf8(value) else {
             return known;
         };
         for hop in list.rsplit(',') {

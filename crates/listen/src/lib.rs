@@ -12,12 +12,13 @@
 //! pays some loads and stores for it, an idle connection nothing.
 //!
 //! Start reading at [`Listener::serve`]; then `arrive.rs` (a socket becomes a conversation),
-//! `talk.rs` (the conversation), `line.rs` and `sweep.rs` (its limits in time).
+//! `talk.rs` (the conversation, and `quick.rs` its short way), `line.rs` and `sweep.rs` (its limits in time).
 //! `docs/listen.md` lists every limit with its default and its reason.
 
 mod arrive;
 pub mod body;
 mod client;
+mod date;
 mod drain;
 mod endless;
 mod error;
@@ -27,6 +28,7 @@ mod listener;
 mod net;
 mod peer;
 pub mod proxy;
+mod quick;
 mod seat;
 mod settings;
 mod stats;
@@ -35,7 +37,8 @@ mod talk;
 mod tls;
 mod track;
 
-pub use client::client_address;
+pub use client::{client_address, client_behind};
+pub use date::http_date;
 pub use drain::Drain;
 pub use endless::Endless;
 pub use error::Error;
@@ -43,6 +46,7 @@ pub use io::{Io, Socket, Taken};
 pub use listener::{Listener, Outcome};
 pub use net::{Net, NetError, Nets};
 pub use peer::{Peer, Protocol};
+pub use quick::{Plain, Quick, Quickly};
 pub use seat::Seat;
 pub use settings::{Http2, Limits, Protocols, Settings, Timeouts};
 pub use stats::{Counts, Stats};

@@ -20,6 +20,7 @@ use crate::drain::{Drain, DrainCall};
 use crate::error::Error;
 use crate::line::{Clock, Line, Order};
 use crate::peer::Peer;
+use crate::quick::Quick;
 use crate::seat::Seats;
 use crate::settings::{Limits, Settings};
 use crate::stats::{Stats, one_more};
@@ -45,6 +46,7 @@ pub struct Listener {
     settings: Settings,
     limits: Limits,
     tls: Option<Arc<Tls>>,
+    quick: Option<Arc<dyn Quick>>,
     stats: Arc<Stats>,
     call: DrainCall,
     drain: Drain,
@@ -82,7 +84,13 @@ impl Listener {
         }
         let (call, drain) = DrainCall::new();
         let stats = Arc::default();
-        Ok(Listener { sockets, addresses, settings, limits, tls, stats, call, drain })
+        Ok(Listener { sockets, addresses, settings, limits, tls, quick: None, stats, call, drain })
+    }
+
+    /// Plain requests are shown to `quick` before hyper sees them.
+    pub fn with_quick(mut self, quick: Arc<dyn Quick>) -> Listener {
+        self.quick = Some(quick);
+        self
     }
 
     /// Where it listens, with the ports that were chosen; in the order of the settings.
@@ -127,7 +135,8 @@ impl Listener {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let Listener { sockets, addresses: _, settings, limits, tls, stats, call, drain: _ } = self;
+        let Listener { sockets, addresses: _, settings, limits, tls, quick, stats, call, drain: _ } =
+            self;
         let clock = Clock::new();
         let left = Arc::new(Notify::new());
         let lines = Lines::new(left.clone());
@@ -138,7 +147,7 @@ impl Listener {
         let _cut = CutWith(lines.clone());
         let house = Arc::new(House {
             make,
-            manner: Manner::new(&settings, stats.clone()),
+            manner: Manner::new(&settings, quick, stats.clone()),
             reception: Reception {
                 protocols: settings.protocols,
                 proxy_protocol: settings.proxy_protocol.clone(),

@@ -17,6 +17,7 @@ use crate::endless::{self, Aside};
 use crate::io::Io;
 use crate::line::{Line, Order, Stage};
 use crate::peer::{Peer, Protocol};
+use crate::quick::{self, Left, Quick};
 use crate::settings::Settings;
 use crate::stats::{Stats, one_more};
 use crate::track::{Answer, Tracked};
@@ -29,11 +30,16 @@ pub(crate) struct Manner {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
     headers_max: usize,
+    quick: Option<Arc<dyn Quick>>,
     stats: Arc<Stats>,
 }
 
 impl Manner {
-    pub(crate) fn new(settings: &Settings, stats: Arc<Stats>) -> Manner {
+    pub(crate) fn new(
+        settings: &Settings,
+        quick: Option<Arc<dyn Quick>>,
+        stats: Arc<Stats>,
+    ) -> Manner {
         let mut http1 = http1::Builder::new();
         http1
             // The sweep keeps time; hyper's timer would cost every request. Writes are vectored, as
@@ -60,7 +66,7 @@ impl Manner {
             .max_header_list_size(u32::try_from(settings.header_bytes_max).unwrap_or(u32::MAX))
             .keep_alive_interval(limits.ping_every)
             .keep_alive_timeout(limits.ping_timeout);
-        Manner { http1, http2, headers_max: settings.headers_max, stats }
+        Manner { http1, http2, headers_max: settings.headers_max, quick, stats }
     }
 
     /// Serves the connection to its end: the client's, the service's, or by order.
@@ -79,7 +85,7 @@ impl Manner {
                 let line_too = line.clone();
                 let aside_too = Some(aside.clone());
                 let service = Tracked { service, line: line_too, headers_max, aside: aside_too };
-                self.http1(io, &line, service, &aside).await
+                self.http1(io, peer, &line, service, &aside).await
             }
             Protocol::Http2 => {
                 let line_too = line.clone();
@@ -95,7 +101,8 @@ impl Manner {
     async fn http1<S, B>(
         &self,
         mut io: Io,
-        line: &Line,
+        peer: &Peer,
+        line: &Arc<Line>,
         mut service: Tracked<S, B>,
         aside: &Aside<Answer<B>>,
     ) -> hyper::Result<()>
@@ -107,6 +114,19 @@ impl Manner {
         B::Error: Into<BoxError>,
     {
         loop {
+            if let Some(quick) = &self.quick {
+                match quick::serve(&**quick, &mut io, peer, line).await {
+                    Left::Over => return Ok(()),
+                    Left::ToHyper => {}
+                    Left::ToPark if self.sleep(&io, line).await == Woken::ToFinish => {
+                        return Ok(());
+                    }
+                    Left::ToPark => {
+                        line.set_parked(false);
+                        continue;
+                    }
+                }
+            }
             // Boxed: so that a parked connection's task is small, and an HTTP/2 one not larger.
             let mut talk = Box::new(self.http1.serve_connection(io, service).with_upgrades());
             let mut told = false;

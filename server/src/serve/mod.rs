@@ -284,6 +284,10 @@ impl Serve {
         let mut serving = Vec::new();
         {
             let gate = gate.clone();
+            let public = match waitroom_gate::short_way(&gate, trusted.clone()) {
+                Some(quick) => public.with_quick(Arc::new(quick)),
+                None => public,
+            };
             let make = move |peer: &Peer| Front::new(gate.clone(), peer, trusted.clone());
             serving.push((Door::Public, tokio::spawn(public.serve(make, stopped()))));
         }

@@ -131,7 +131,7 @@ impl Metrics {
         self.problems[code as usize].one();
     }
 
-    fn answered(&self, route: RouteId, status: u16, micros: u64) {
+    pub(crate) fn answered(&self, route: RouteId, status: u16, micros: u64) {
         let figures = &self.routes[route.index()];
         let class = (usize::from(status) / 100).clamp(1, CLASSES.len()) - 1;
         figures.classes[class].one();
@@ -139,12 +139,17 @@ impl Metrics {
     }
 }
 
+/// Everything that is counted, as Prometheus reads it.
+pub fn text(desk: &Desk) -> String {
+    page::write(desk)
+}
+
 /// `GET /metrics` of the admin listener.
 pub(crate) fn answer(desk: &Desk, headers: &HeaderMap) -> Result<Response<Body>, Problem> {
     if !desk.metrics.open.load(Ordering::Relaxed) {
         desk.require(headers, Role::Viewer)?;
     }
-    let mut response = Response::new(Body::full(Bytes::from(page::write(desk))));
+    let mut response = Response::new(Body::full(Bytes::from(text(desk))));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(Page::CONTENT_TYPE));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -7,7 +7,7 @@ use http::{Response, StatusCode};
 use waitroom_core::Board;
 
 use super::{Answering, Ask, Cookie, with_token};
-use crate::answer::VisitorAnswer;
+use crate::answer::{Sight, VisitorAnswer};
 use crate::body::Body;
 use crate::caller::{TokenHolder, token_text};
 use crate::desk::RoomDesk;
@@ -39,9 +39,16 @@ pub fn heartbeat(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
 
 fn heard(ask: &Ask, room: &RoomDesk) -> Result<TokenHolder, Problem> {
     let holder = ask.holder(room)?;
-    let who = u128::from_be_bytes(holder.id.to_bytes());
-    ask.desk.meter(Route::Heartbeat, who).map_err(|problem| problem.in_room(room.name()))?;
+    ask.desk
+        .meter(Route::Heartbeat, holder.who())
+        .map_err(|problem| problem.in_room(room.name()))?;
     Ok(holder)
+}
+
+/// Whether the token that came is the one to go on with.
+pub(crate) fn goes_on(holder: &TokenHolder, sight: &Sight, now_s: u64) -> bool {
+    let same = sight.id == holder.id && Some(sight.view.holder) == holder.presented.holder;
+    same && holder.newest && now_s.saturating_sub(u64::from(holder.issued_s)) < FRESH_S
 }
 
 fn answer(
@@ -53,9 +60,7 @@ fn answer(
     let desk = &ask.desk;
     let sight = room.hear(board, &holder.presented)?;
     let mut answer = VisitorAnswer::of(room, board.state(), &sight);
-    let same = sight.id == holder.id && Some(sight.view.holder) == holder.presented.holder;
-    let young = desk.now_s().saturating_sub(u64::from(holder.issued_s)) < FRESH_S;
-    if same && young && holder.newest {
+    if goes_on(holder, &sight, desk.now_s()) {
         answer.token = token_text(desk, room, &ask.head.headers);
         let bytes = answer.to_bytes();
         return Ok(ask.json(StatusCode::OK, bytes));

@@ -81,6 +81,24 @@ pub fn join(ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     })
 }
 
+/// A visitor without a body: what [`join`] does for one.
+pub(crate) fn plain(
+    desk: &Desk,
+    room: &RoomDesk,
+    client: IpAddr,
+    holding: Option<Presented>,
+    idempotency: Option<&[u8]>,
+) -> Result<Submitted, Problem> {
+    visitor_may(desk, room, client)?;
+    let key = idempotency.map(|key| join_key(room, key, &[])).transpose()?;
+    putting(room, room.settings(), Joiner { key, holding, ..Joiner::default() })
+}
+
+fn visitor_may(desk: &Desk, room: &RoomDesk, client: IpAddr) -> Result<(), Problem> {
+    let counted = desk.meter(Route::Join, desk.manners.limits.network(client));
+    counted.map(drop).map_err(|problem| problem.in_room(room.name()))
+}
+
 /// Services may always ask; visitors as often as the limit says.
 fn allowed(
     desk: &Desk,
@@ -93,8 +111,7 @@ fn allowed(
         if headers.contains_key(API_KEY_HEADER) { Err(problem) } else { Ok(None) }
     })?;
     if service.is_none() {
-        desk.meter(Route::Join, desk.manners.limits.network(client))
-            .map_err(|problem| problem.in_room(room.name()))?;
+        visitor_may(desk, room, client)?;
     }
     Ok(service)
 }
@@ -135,7 +152,7 @@ fn putting(
     room.submit(Command::Join(join_of(room, settings.as_deref(), joiner)))
 }
 
-async fn answer(
+pub(crate) async fn answer(
     desk: Arc<Desk>,
     room: Arc<RoomDesk>,
     submitted: Submitted,

@@ -8,11 +8,11 @@
 mod board;
 pub(crate) mod claim;
 mod hand_over;
-mod heartbeat;
+pub(crate) mod heartbeat;
 pub mod join;
 mod leave;
 mod session;
-mod status;
+pub(crate) mod status;
 
 use std::net::IpAddr;
 use std::sync::Arc;

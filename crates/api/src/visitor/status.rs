@@ -14,7 +14,7 @@ use crate::desk::RoomDesk;
 use crate::limits::Route;
 use crate::problem::{Problem, status_word};
 use crate::request::{bad_field, query, query_number};
-use crate::written::written;
+use crate::written::{Out, written};
 
 /// Proxies cut quiet requests after 30 to 60 seconds.
 const WAIT_S_MAX: u64 = 30;
@@ -24,8 +24,7 @@ pub fn status(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
         Ok(holder) => holder,
         Err(problem) => return problem.into(),
     };
-    let who = u128::from_be_bytes(holder.id.to_bytes());
-    if let Err(problem) = ask.desk.meter(Route::Status, who) {
+    if let Err(problem) = ask.desk.meter(Route::Status, holder.who()) {
         return problem.in_room(room.name()).into();
     }
     let (wait, seen) = match ask.head.uri.query() {
@@ -124,19 +123,21 @@ fn answer(
 
 /// What a visitor would call a change: the status, the position, and what the room says.
 fn tag(board: &Board, sight: &Sight) -> HeaderValue {
+    let text = written(|text| put_tag(board, sight, text));
+    HeaderValue::from_maybe_shared(text).expect("words and digits are a header value")
+}
+
+pub(crate) fn put_tag(board: &Board, sight: &Sight, text: &mut Out) {
     let (room_status, reason) = room_status(board.state());
     let position = sight.view.position.map_or(u64::MAX, |position| position);
-    let text = written(|text| {
-        text.add("\"");
-        text.add(status_word(sight.view.status));
-        text.number("-", position);
-        text.add("-");
-        text.add(room_status);
-        if let Some(reason) = reason {
-            let fold = |sum: u64, byte| sum.wrapping_mul(33) ^ u64::from(byte);
-            text.number("-", reason.bytes().fold(5381, fold));
-        }
-        text.add("\"");
-    });
-    HeaderValue::from_maybe_shared(text).expect("words and digits are a header value")
+    text.add("\"");
+    text.add(status_word(sight.view.status));
+    text.number("-", position);
+    text.add("-");
+    text.add(room_status);
+    if let Some(reason) = reason {
+        let fold = |sum: u64, byte| sum.wrapping_mul(33) ^ u64::from(byte);
+        text.number("-", reason.bytes().fold(5381, fold));
+    }
+    text.add("\"");
 }

@@ -15,12 +15,13 @@ use waitroom_api::caller::{ApiCaller, Role};
 use waitroom_api::desk::{Installation, Manners, Pending, RoomKit, Signatures};
 use waitroom_api::limits::Limits;
 use waitroom_api::public::Public;
+use waitroom_api::quick::ShortWay;
 use waitroom_api::{Desk, Problem, RoomDesk};
 use waitroom_core::id::IdKey;
 use waitroom_core::settings::ClaimMode;
 use waitroom_core::{Actor, Command, Millis, Settings};
 use waitroom_engine::{Config, Engine};
-use waitroom_listen::{Listener, Nets, Peer};
+use waitroom_listen::{Listener, Nets, Peer, Plain, Quick, Quickly};
 use waitroom_pass::{
     AdapterKey, AdapterTokens, Alg, JoinTokens, LiveTickets, Passes, Rotation, TicketTokens,
 };
@@ -112,7 +113,39 @@ pub struct Site {
     house: Arc<House>,
     clock: Arc<MovableClock>,
     pub address: SocketAddr,
+    /// The short way, as the server has it.
+    pub quick: Arc<Counting>,
     stop: Option<oneshot::Sender<()>>,
+}
+
+/// The short way, and how many requests took it.
+#[derive(Debug)]
+pub struct Counting {
+    way: ShortWay,
+    taken: AtomicU64,
+}
+
+impl Counting {
+    fn new(desk: Arc<Desk>, trusted: Arc<Nets>) -> Counting {
+        Counting {
+            way: ShortWay::new(desk, trusted, &["", "/.waitroom"]),
+            taken: AtomicU64::new(0),
+        }
+    }
+
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::SeqCst)
+    }
+}
+
+impl Quick for Counting {
+    fn answer(&self, peer: &Peer, request: &Plain<'_>, out: &mut Vec<u8>) -> Quickly {
+        let answer = self.way.answer(peer, request, out);
+        if !matches!(answer, Quickly::NotMine) {
+            self.taken.fetch_add(1, Ordering::SeqCst);
+        }
+        answer
+    }
 }
 
 impl Drop for Site {
@@ -184,13 +217,15 @@ impl Site {
         let (stop, stopped) = oneshot::channel();
         let serving = desk.clone();
         let trusted = Arc::new(Nets::loopback());
+        let quick = Arc::new(Counting::new(desk.clone(), trusted.clone()));
+        let listener = listener.with_quick(quick.clone());
         tokio::spawn(listener.serve(
             move |peer: &Peer| Public::new(serving.clone(), peer, trusted.clone()),
             async move {
                 let _ = stopped.await;
             },
         ));
-        let site = Site { desk, house, clock, address, stop: Some(stop) };
+        let site = Site { desk, house, clock, address, quick, stop: Some(stop) };
         site.room("default", settings).await;
         site
     }
@@ -306,12 +341,12 @@ pub async fn within<T>(what: impl Future<Output = T>) -> T {
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
-    headers: Vec<(String, String)>,
+    pub headers: Vec<(String, String)>,
     pub body: String,
 }
 
 impl Reply {
-    fn read(bytes: &[u8]) -> Reply {
+    pub fn read(bytes: &[u8]) -> Reply {
         let text = String::from_utf8(bytes.to_vec()).expect("answers are text");
         let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
         let mut lines = head.lines();

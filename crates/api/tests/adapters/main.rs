@@ -7,6 +7,7 @@ mod help;
 mod operators;
 mod own;
 mod positions;
+mod quick;
 mod root;
 mod sessions;
 mod socket;

@@ -7,6 +7,7 @@ mod endless;
 mod http1;
 mod http2;
 mod proxy;
+mod quick;
 mod support;
 mod time;
 mod tls;

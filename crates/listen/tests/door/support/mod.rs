@@ -19,7 +19,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use waitroom_listen::{
-    Counts, Drain, Endless, Io, Limits, Listener, Outcome, Peer, Settings, Stats, Taken, Tls, body,
+    Counts, Drain, Endless, Io, Limits, Listener, Outcome, Peer, Plain, Quick, Quickly, Settings,
+    Stats, Taken, Tls, body,
 };
 
 /// No wait in a test lasts longer: what has not happened by then will not.
@@ -64,6 +65,8 @@ pub fn open(change: impl FnOnce(&mut Settings)) -> House {
     let (waits, waiting) = mpsc::unbounded_channel();
     let (takes, taken) = mpsc::unbounded_channel();
     let go_on = Arc::new(Notify::new());
+    let quick = Arc::new(Quickest { waits: waits.clone(), go_on: go_on.clone() });
+    let listener = listener.with_quick(quick);
     let desk = Desk { waits, takes, go_on: go_on.clone(), body_within };
     House {
         address: listener.local_addr(),
@@ -92,6 +95,36 @@ struct Desk {
     takes: mpsc::UnboundedSender<Taken>,
     go_on: Arc<Notify>,
     body_within: Duration,
+}
+
+/// Answers `/quick…` without hyper, which would say hello to these.
+#[derive(Debug)]
+struct Quickest {
+    waits: mpsc::UnboundedSender<()>,
+    go_on: Arc<Notify>,
+}
+
+impl Quick for Quickest {
+    fn answer(&self, _: &Peer, request: &Plain<'_>, out: &mut Vec<u8>) -> Quickly {
+        let say = |body: &str| {
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+        };
+        match request.target {
+            "/quick" => out.extend(say("quick")),
+            "/quick-large" => out.extend(say(&"x".repeat(64 << 20))),
+            "/quick-wait" => {
+                let (waits, go_on) = (self.waits.clone(), self.go_on.clone());
+                return Quickly::Later(Box::pin(async move {
+                    let go_on = go_on.notified();
+                    let _test_may_be_over = waits.send(());
+                    go_on.await;
+                    say("quick after all")
+                }));
+            }
+            _ => return Quickly::NotMine,
+        }
+        Quickly::Written
+    }
 }
 
 type Answer = Response<Full<Bytes>>;
