@@ -21,13 +21,14 @@ use waitroom_core::{
 };
 use waitroom_engine::{Answer, RoomHandle, Submitted, Unanswered};
 use waitroom_pass::{
-    AdapterTokens, JoinTokens, LiveTickets, PassClaims, Passes, TicketTokens, Verifier,
+    AdapterTokens, Binding, JoinTokens, LiveTickets, PassClaims, Passes, TicketTokens, Verifier,
 };
 use waitroom_store::{Clock, RoomName, seal::HashKey};
 
 use crate::adapters::Memory;
 use crate::admin::office::Office;
 use crate::answer::Sight;
+use crate::binding::Bind;
 use crate::caller::ApiCaller;
 use crate::limits::{Limits, Meter, Route, Standing, TooMany};
 use crate::live::Hub;
@@ -140,6 +141,8 @@ pub struct Manners {
     pub body_bytes_max: usize,
     pub admin_body_bytes_max: usize,
     pub body_timeout: Duration,
+    /// What passes are tied to.
+    pub bind: Bind,
     /// Where browsers reach the public listener, for links in answers; empty means unknown.
     pub public_url: String,
 }
@@ -183,6 +186,7 @@ pub struct Signatures {
 pub struct RoomDesk {
     kit: RoomKit,
     verifier: Verifier,
+    verifier_anywhere: Verifier,
     told: Arc<Told>,
     newest_told: Newest,
     /// Tells this room's tickets from another's in tables for all rooms.
@@ -246,12 +250,15 @@ impl Desk {
             return Ok(room);
         }
         let kit = self.installation.open_room(name, who).await?;
-        let verifier = self.signatures.passes.verifier(name.as_str());
+        let passes = &self.signatures.passes;
+        let verifier = passes.verifier(name.as_str());
+        let verifier_anywhere = passes.verifier_anywhere(name.as_str());
         let hub = Hub::new(self.draining.subscribe());
         let salt = RandomState::new().hash_one(name.as_str());
         let room = Arc::new(RoomDesk {
             kit,
             verifier,
+            verifier_anywhere,
             told: self.told.clone(),
             newest_told: Newest::default(),
             salt,
@@ -298,10 +305,18 @@ impl Desk {
         self.meter.count(route, who, limit, self.clock.now_ms()).ok().map(drop)
     }
 
-    /// The pass of a session: a function of its times, so a repeat signs the same claims.
-    pub fn pass(&self, room: &RoomDesk, id: TicketId, session: &Session) -> String {
+    /// The pass of a session: a function of its times and of what it is tied to, so a repeat signs
+    /// the same claims.
+    pub fn pass(
+        &self,
+        room: &RoomDesk,
+        id: TicketId,
+        session: &Session,
+        binding: Binding,
+    ) -> String {
         self.metrics.passes.one();
-        self.signatures.passes.sign(&PassClaims::of(id, room.name().as_str(), session))
+        let claims = PassClaims::of(id, room.name().as_str(), session).bound(binding);
+        self.signatures.passes.sign(&claims)
     }
 }
 
@@ -319,6 +334,11 @@ impl RoomDesk {
     /// Checks passes of this room.
     pub fn verifier(&self) -> &Verifier {
         &self.verifier
+    }
+
+    /// The same, leaving what a pass is bound to to the gate.
+    pub fn verifier_anywhere(&self) -> &Verifier {
+        &self.verifier_anywhere
     }
 
     pub fn handle(&self) -> &RoomHandle {

@@ -9,6 +9,7 @@
 pub mod adapters;
 pub mod admin;
 pub mod answer;
+pub mod binding;
 pub mod body;
 pub mod caller;
 pub mod cookies;

@@ -6,6 +6,7 @@
 //! | `__Host-wr-pass-ROOM` | the pass | the gate when the other one is too old; the origin, if it likes |
 //! | `__Host-wr-gate-ROOM` | the pass was checked | the gate |
 //! | `__Host-wr-staff-ROOM` | a staff pass | the gate |
+//! | `__Host-wr-bind-ROOM` | a nonce that passes are tied to | the gate; the origin, if it likes |
 //! | `__Host-wr-ticket-ROOM` | the ticket's token | our own addresses |
 //!
 //! In development, over plain HTTP, they are called the same without `__Host-`.
@@ -38,6 +39,7 @@ pub struct Shown<'a> {
     pub checked: Option<&'a str>,
     pub staff: Option<&'a str>,
     pub ticket: Option<&'a str>,
+    pub nonce: Option<&'a str>,
 }
 
 /// Looks through the cookies once. Of two with one name the first counts, as browsers send the
@@ -58,6 +60,7 @@ pub fn shown<'a>(headers: &'a HeaderMap, room: &str, dev: bool) -> Shown<'a> {
             "gate" => &mut shown.checked,
             "staff" => &mut shown.staff,
             "ticket" => &mut shown.ticket,
+            "bind" => &mut shown.nonce,
             _ => continue,
         };
         slot.get_or_insert(value);

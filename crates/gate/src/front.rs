@@ -21,6 +21,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Response, Uri, header};
 use hyper::body::Incoming;
 use hyper::service::Service;
+use waitroom_api::binding::SameHost;
 use waitroom_api::metrics::Timed as ApiAnswer;
 use waitroom_api::public::Public;
 use waitroom_api::quick::ShortWay;
@@ -125,6 +126,9 @@ impl Front {
                 match without_base(&head.uri) {
                     Some(uri) => head.uri = uri,
                     None => return now(bad_request(&head, "the address cannot be read")),
+                }
+                if !self.gate.sites.is_empty() {
+                    head.extensions.insert(SameHost);
                 }
                 Answer::Api(self.public.call(Request::from_parts(head, body)))
             }

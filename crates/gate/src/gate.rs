@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use http::{HeaderValue, header};
+use http::HeaderValue;
 use serde_json::{Map, Value, json};
 use waitroom_api::Desk;
 use waitroom_api::desk::GateDesk;
@@ -265,10 +265,11 @@ impl Gate {
         facts: &Facts<'_>,
         fresh: &mut Vec<HeaderValue>,
     ) {
-        let text = self.desk.pass(&room.desk, ticket, session);
+        let presented = presented(facts, room.name(), self.dev());
+        let binding = self.desk.manners.bind.binding(ticket, &presented);
+        let text = self.desk.pass(&room.desk, ticket, session, binding);
         let life_s = (session.pass_expires_at.0 / 1_000).saturating_sub(facts.now_s);
         fresh.extend(cookies::set(Kind::Pass, room.name(), &text, life_s, self.dev()));
-        let presented = presented(facts);
         if let Ok(pass) = room.desk.verifier().verify(&text, facts.now_s, &presented) {
             self.push_checked(at, room, &pass, facts, fresh);
         }
@@ -283,7 +284,9 @@ impl Gate {
         fresh: &mut Vec<HeaderValue>,
     ) {
         let until_s = facts.now_s + at.site.checked_for.as_secs();
-        if let Some(text) = self.checked.write(pass, &presented(facts), until_s) {
+        if let Some(text) =
+            self.checked.write(pass, &presented(facts, room.name(), self.dev()), until_s)
+        {
             let life_s = at.site.checked_for.as_secs();
             fresh.extend(cookies::set(Kind::Checked, room.name(), &text, life_s, self.dev()));
         }
@@ -393,6 +396,6 @@ impl GateDesk for Gate {
     }
 }
 
-pub fn presented<'a>(facts: &Facts<'a>) -> Presented<'a> {
-    Presented { nonce: None, ip: Some(facts.client), user_agent: facts.header(header::USER_AGENT) }
+pub fn presented<'a>(facts: &Facts<'a>, room: &str, dev: bool) -> Presented<'a> {
+    verdict::presented(facts, cookies::shown(facts.headers, room, dev).nonce)
 }

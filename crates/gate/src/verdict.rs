@@ -7,6 +7,7 @@
 //! Staff, crawlers and rules that let by are bypasses, each by its own name, all counted.
 
 use http::header;
+use waitroom_api::binding;
 use waitroom_core::id::TicketId;
 use waitroom_core::{Session, Status};
 use waitroom_pass::{CheckedPasses, Pass, Presented, Refused, StaffPasses, Verifier};
@@ -159,11 +160,7 @@ pub fn judge(
     {
         return Verdict::Bypass(Bypass::Staff);
     }
-    let presented = Presented {
-        nonce: None,
-        ip: Some(facts.client),
-        user_agent: facts.header(header::USER_AGENT),
-    };
+    let presented = presented(facts, shown.nonce);
     let by_signature = [facts.header(PASS), facts.query_value("wr_pass")];
     let mut refused = None;
     for text in by_signature.into_iter().flatten() {
@@ -190,6 +187,11 @@ pub fn judge(
         Some(why) if is_forged(why) => Verdict::Refuse(Refusal::Forged(why)),
         Some(why) => Verdict::Wait(Why::PassOver(why)),
     }
+}
+
+/// What a request shows of what its pass may be tied to.
+pub fn presented<'a>(facts: &Facts<'a>, nonce: Option<&'a str>) -> Presented<'a> {
+    binding::shown(facts.headers, facts.client, nonce)
 }
 
 struct Found {

@@ -5,15 +5,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use waitroom_api::Desk;
+use waitroom_api::binding::Bind;
 use waitroom_api::desk::Manners;
 use waitroom_api::limits::{Limit, Limits};
 use waitroom_core::settings::Rate;
 use waitroom_engine::Config as EngineConfig;
 use waitroom_listen::{Nets, Protocols, Settings as ListenSettings, TlsFiles};
-use waitroom_pass::{Alg, JoinKey, JoinTokens, Rotation, SigningKey};
+use waitroom_pass::{Alg, IpPrefix, JoinKey, JoinTokens, Rotation, SigningKey};
 use waitroom_store::file::Options;
 
 use super::upkeep::KeyRotation;
+use crate::config::sections::Binding;
 use crate::config::{self, Config, Listener, PassAlgorithm, StoreKind};
 use crate::failure::{Exit, Failure};
 
@@ -108,10 +110,23 @@ pub fn manners(config: &Config, public: SocketAddr, keyless: bool) -> Manners {
         body_bytes_max: limits.body_bytes_max as usize,
         admin_body_bytes_max: limits.admin_body_bytes_max as usize,
         body_timeout: limits.body_timeout,
+        bind: bind(config),
         public_url: config.server.public_url.clone().unwrap_or_else(|| {
             let scheme = if config.tls.public.cert.is_some() { "https" } else { "http" };
             format!("{scheme}://{public}")
         }),
+    }
+}
+
+fn bind(config: &Config) -> Bind {
+    let pass = &config.pass;
+    let with = |tie| pass.binding.contains(&tie);
+    let prefix =
+        IpPrefix { v4_bits: pass.binding_prefix_v4 as u8, v6_bits: pass.binding_prefix_v6 as u8 };
+    Bind {
+        nonce: with(Binding::Nonce),
+        address: with(Binding::Address).then_some(prefix),
+        agent: with(Binding::Agent),
     }
 }
 

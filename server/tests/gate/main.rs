@@ -2,6 +2,7 @@
 //! curl and by plain bytes. One file per concern.
 
 mod adaptive;
+mod bound;
 mod elsewhere;
 mod failing;
 mod house;

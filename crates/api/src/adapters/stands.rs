@@ -9,6 +9,8 @@ use std::sync::Arc;
 use waitroom_core::{Board, Command, Ending, Presented, Reply, Session, Status, Timestamp};
 use waitroom_pass::{AdapterToken, Form, Reading};
 
+use waitroom_pass::Binding;
+
 use crate::answer::{Sight, ended_because};
 use crate::desk::{Desk, RoomDesk};
 use crate::pace;
@@ -151,7 +153,7 @@ pub async fn enter(desk: &Desk, room: &RoomDesk, sight: &Sight) -> Result<Entry,
 
 /// The pass of a session that has begun.
 pub fn entry(desk: &Desk, room: &RoomDesk, sight: &Sight, session: &Session) -> Entry {
-    let pass = desk.pass(room, sight.id, session);
+    let pass = desk.pass(room, sight.id, session, Binding::default());
     let target = room.settings().map(|settings| settings.target_url.clone()).unwrap_or_default();
     let url = (!target.is_empty()).then(|| enter_url(&target, &pass));
     Entry { pass, url, expires_at: session.expires_at }

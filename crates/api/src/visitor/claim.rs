@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, header};
 use waitroom_core::{Command, Reply};
 
 use super::{Ask, json};
 use crate::answer::{Moment, VisitorAnswer};
+use crate::binding::{self, SameHost};
 use crate::body::Body;
 use crate::desk::RoomDesk;
 use crate::limits::Route;
@@ -21,7 +22,15 @@ pub async fn claim(ask: Box<Ask>, room: Arc<RoomDesk>) -> Result<Response<Body>,
     let Reply::Claimed { session, .. } = reply else {
         return Err(Problem::new(Code::Internal, "a claim was answered by something else"));
     };
-    let pass = ask.desk.pass(&room, sight.id, &session);
+    let (dev, bind) = (ask.desk.manners.dev, ask.desk.manners.bind);
+    // A cookie of chance ties a pass to a browser that keeps cookies, where the gate will see them.
+    let in_a_jar = holder.by_cookie && ask.head.extensions.get::<SameHost>().is_some();
+    let nonce = (bind.nonce && in_a_jar).then(|| {
+        let known = binding::nonce(&ask.head.headers, room.name(), dev);
+        known.map_or_else(binding::fresh_nonce, str::to_owned)
+    });
+    let shown = binding::shown(&ask.head.headers, ask.client, nonce.as_deref());
+    let pass = ask.desk.pass(&room, sight.id, &session, bind.binding(sight.id, &shown));
     let board = room.handle().board_guard();
     let state = board.state();
     let mut answer = VisitorAnswer::of(&room, state, &sight);
@@ -29,7 +38,12 @@ pub async fn claim(ask: Box<Ask>, room: Arc<RoomDesk>) -> Result<Response<Body>,
     answer.enter_url = answer.target_url.map(|target| enter_url(target, &pass));
     answer.expires_at = Moment::of(session.expires_at);
     answer.pass = Some(pass);
-    Ok(json(StatusCode::OK, answer.to_bytes()))
+    let mut response = json(StatusCode::OK, answer.to_bytes());
+    if let Some(nonce) = nonce {
+        let cookie = binding::set_nonce(room.name(), &nonce, dev);
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
 }
 
 /// The target with the pass in its query, before any fragment.

@@ -206,6 +206,7 @@ impl Site {
             limits: wanted.limits,
             body_bytes_max: 16 * 1024,
             admin_body_bytes_max: 64 * 1024,
+            bind: Default::default(),
             body_timeout: Duration::from_secs(5),
             public_url: String::new(),
         };

@@ -151,6 +151,7 @@ impl House {
             limits: Limits::default(),
             body_bytes_max: 16 * 1024,
             admin_body_bytes_max: 256 * 1024,
+            bind: Default::default(),
             body_timeout: wishes.body_timeout.unwrap_or(Duration::from_secs(10)),
             public_url: PUBLIC_URL.to_owned(),
         };

@@ -157,7 +157,7 @@ async fn judge<'a>(
 fn shown<'a>(papers: &Papers<'_>, passed: &Passed, facts: &Facts<'a>) -> Option<&'a str> {
     let cookies = cookies::shown(facts.headers, papers.room, papers.dev);
     let texts = [facts.header(PASS), facts.query_value("wr_pass"), cookies.pass];
-    let presented = crate::gate::presented(facts);
+    let presented = crate::verdict::presented(facts, cookies.nonce);
     let ticket = passed.ticket.to_string();
     texts.into_iter().flatten().find(|text| {
         let good = papers.verifier.verify(text, facts.now_s, &presented);

@@ -11,6 +11,8 @@ use waitroom_pass::Form;
 
 use super::refused::Refused;
 use super::{Call, Inside, told};
+use waitroom_pass::Binding;
+
 use crate::adapters::stands::{self, Held, Stands};
 use crate::answer::Sight;
 use crate::body::Body;
@@ -99,7 +101,7 @@ pub async fn activity(call: &mut Call, inside: &Inside) -> Result<Response<Body>
             "page_views": page_views,
             "expires_at": when::utc(session.expires_at.0),
             // The session may go on for longer now: so may the pass.
-            "session_token": desk.pass(room, sight.id, &session),
+            "session_token": desk.pass(room, sight.id, &session, Binding::default()),
         }),
     ))
 }
