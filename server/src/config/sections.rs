@@ -132,6 +132,7 @@ section!(Pass {
     binding: Vec<Binding> = list(|it| BINDINGS.read(it)),
     binding_prefix_v4: u64 = count(8..=32),
     binding_prefix_v6: u64 = count(16..=128),
+    adapter_key_file: Option<PathBuf> = |it| or_none(it, file),
     join_token_secret_file: Option<PathBuf> = |it| or_none(it, file),
     join_token_key_file: Option<PathBuf> = |it| or_none(it, file),
 });

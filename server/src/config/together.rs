@@ -64,6 +64,11 @@ pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
     if on_redis && redis.mode == RedisMode::Cluster && redis.database != 0 {
         rules.broken(&["redis.database", "redis.mode"], "a cluster has only database 0");
     }
+    if pass.adapter_key_file.is_some() && pass.adapter_key_file == pass.key_file {
+        let problem =
+            "the key of passes: a token would be taken for a pass; it needs one of its own";
+        rules.broken(&["pass.adapter_key_file", "pass.key_file"], problem);
+    }
     if pass.join_token_secret_file.is_some() && pass.join_token_key_file.is_some() {
         let keys = ["pass.join_token_key_file", "pass.join_token_secret_file"];
         rules.broken(&keys, "a shop signs with a secret or with a key; give one of the two files");

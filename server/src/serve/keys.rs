@@ -28,16 +28,15 @@ pub async fn signatures<S: Store + Clone>(
     let ticket = secret(house, "tokens/ticket/1").await?;
     let live = secret(house, "tokens/live/1").await?;
     let adapter = secret(house, "tokens/adapter/1").await?;
+    // The last one signs; tokens of the secret stay good when an operator's key takes over.
+    let mut adapter_keys = vec![AdapterKey::Secret(GENERATION, adapter)];
+    adapter_keys.extend(plan::adapter_key(&config.pass)?.map(AdapterKey::Rsa));
     let one = |key| [(GENERATION, key)];
     let good = "one key of one generation is a good set";
     Ok(Signatures {
         tokens: TicketTokens::new(&one(ticket)).expect(good),
         live_tickets: LiveTickets::new(&one(live), LIVE_TICKETS_MAX).expect(good),
-        adapter_tokens: AdapterTokens::new(
-            vec![AdapterKey::Secret(GENERATION, adapter)],
-            ADAPTER_LIFE_S,
-        )
-        .expect(good),
+        adapter_tokens: AdapterTokens::new(adapter_keys, ADAPTER_LIFE_S).expect(good),
         join_tokens: plan::join_tokens(&config.pass)?,
         passes: Arc::new(passes(house, config, now_s).await?),
     })

@@ -190,6 +190,17 @@ pub fn signing_key(config: &Config) -> Result<Option<SigningKey>, Failure> {
     key.map(Some).map_err(|error| wrong_key("pass.key_file", path, &error.to_string()))
 }
 
+/// The operator's key for tokens of the earlier interfaces, if there is one.
+pub fn adapter_key(pass: &config::Pass) -> Result<Option<SigningKey>, Failure> {
+    let Some(path) = &pass.adapter_key_file else { return Ok(None) };
+    let wrong = |error: &str| wrong_key("pass.adapter_key_file", path, error);
+    let key = SigningKey::from_pem(&read(path)?).map_err(|error| wrong(&error.to_string()))?;
+    if key.alg() != Alg::Rs256 {
+        return Err(wrong("it is not an RSA key"));
+    }
+    Ok(Some(key))
+}
+
 /// How the shop's join tokens are checked.
 pub fn join_tokens(pass: &config::Pass) -> Result<JoinTokens, Failure> {
     let mut keys = Vec::new();

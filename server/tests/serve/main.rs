@@ -2,6 +2,7 @@
 //!
 //! One file per interface or concern. A client that is missing fails the test and says so.
 
+mod adapter_key;
 mod browser;
 mod curl;
 mod docs_page;
