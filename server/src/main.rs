@@ -10,6 +10,7 @@ mod backup;
 mod check;
 mod check_history;
 mod client;
+mod cluster;
 mod completions;
 mod config;
 mod crowd;
@@ -86,6 +87,7 @@ enum Command {
     Key(key::Key),
     Audit(audit::Audit),
     Events(events::Events),
+    Cluster(cluster::Cluster),
     Top(top::Top),
     Page(page::Page),
     Completions(completions::Completions),
@@ -126,6 +128,7 @@ fn main() -> ExitCode {
         Command::Key(it) => finish(it.json(), |out| it.run(out)),
         Command::Audit(it) => finish(it.json(), |out| it.run(out)),
         Command::Events(it) => finish(it.json(), |out| it.run(out)),
+        Command::Cluster(it) => finish(it.to.json, |out| it.run(out)),
         Command::Page(it) => finish(it.json(), |out| it.run(out)),
         Command::Top(it) => finish(it.to.json, |out| it.run(out)),
         Command::Completions(it) => it.run(Cli::command()),

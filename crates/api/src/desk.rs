@@ -54,6 +54,14 @@ pub trait Installation: Send + Sync + 'static {
     fn office(&self) -> Option<&dyn Office> {
         None
     }
+    /// Waits until no other instance acts on the room, and keeps them from it until
+    /// [`Installation::end_turn`] or for a few seconds.
+    fn begin_turn<'a>(&'a self, _room: &'a RoomName) -> Pending<'a, Result<Turn, Problem>> {
+        Box::pin(async { Ok(Turn::default()) })
+    }
+    fn end_turn<'a>(&'a self, _room: &'a RoomName, _turn: Turn) -> Pending<'a, ()> {
+        Box::pin(async {})
+    }
     /// One entry in the audit of the installation.
     fn audit<'a>(
         &'a self,
@@ -62,6 +70,43 @@ pub trait Installation: Send + Sync + 'static {
         action: &'a str,
         detail: serde_json::Value,
     ) -> Pending<'a, Result<(), Problem>>;
+}
+
+/// An operator's turn in a room that several instances serve.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// Others had their turn since ours: the audit may miss an act of theirs.
+    pub others_acted: bool,
+    /// Ours for certain until then; none where nobody else can have one.
+    pub until: Option<std::time::Instant>,
+    /// What was taken from the store for it.
+    pub lease: Option<waitroom_store::Lease>,
+}
+
+impl Turn {
+    pub(crate) fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| std::time::Instant::now() >= until)
+    }
+}
+
+/// What operators ask of the other instances, where there are any. Known here only by what it can
+/// say.
+pub trait ClusterDesk: Send + Sync + 'static {
+    /// Every instance that is there, and who owns which room.
+    fn picture(&self) -> serde_json::Value;
+    fn figures(&self) -> ClusterFigures;
+}
+
+/// What the cluster counts at this instance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClusterFigures {
+    pub instances: u64,
+    pub rooms_owned: u64,
+    pub sent_on: u64,
+    pub taken_in: u64,
+    pub unknown: u64,
+    pub takeovers: u64,
+    pub handovers: u64,
 }
 
 /// What operators ask of the gate, where there is one. The gate stands on this crate, so it is
@@ -150,6 +195,7 @@ pub struct Manners {
 pub struct Desk {
     /// By name. A few hundred at most: looked through by halves, which beats any hash.
     rooms: ArcSwap<Vec<Arc<RoomDesk>>>,
+    opening: tokio::sync::Mutex<()>,
     pub installation: Arc<dyn Installation>,
     pub signatures: Signatures,
     pub manners: Manners,
@@ -168,6 +214,8 @@ pub struct Desk {
     pub gate: OnceLock<Weak<dyn GateDesk>>,
     /// Set once events are published anywhere.
     pub outbox: OnceLock<Arc<dyn OutboxDesk>>,
+    /// Set where several instances share the rooms.
+    pub cluster: OnceLock<Arc<dyn ClusterDesk>>,
 }
 
 /// All that this instance signs and checks.
@@ -211,6 +259,7 @@ impl Desk {
     ) -> Desk {
         Desk {
             rooms: ArcSwap::default(),
+            opening: tokio::sync::Mutex::default(),
             installation,
             signatures,
             meter: Meter::new(manners.limits.callers_max),
@@ -223,6 +272,7 @@ impl Desk {
             draining: watch::Sender::new(false),
             gate: OnceLock::new(),
             outbox: OnceLock::new(),
+            cluster: OnceLock::new(),
         }
     }
 
@@ -246,6 +296,11 @@ impl Desk {
 
     /// Opens a room, or finds it open.
     pub async fn open(&self, name: &RoomName, who: &str) -> Result<Arc<RoomDesk>, Problem> {
+        if let Ok(room) = self.room(name.as_str()) {
+            return Ok(room);
+        }
+        // One at a time: a room that is opened twice would be two owners of one lease.
+        let _opening = self.opening.lock().await;
         if let Ok(room) = self.room(name.as_str()) {
             return Ok(room);
         }
@@ -409,11 +464,21 @@ impl RoomDesk {
         }
     }
 
+    /// A board of all that is durable now, decided here or elsewhere; after a second the newest
+    /// there is, and the second value is true.
+    pub async fn newest_board(&self) -> (Arc<Board>, bool) {
+        match tokio::time::timeout(CATCH_UP, self.kit.handle.newest_board()).await {
+            Ok(board) => (board, false),
+            Err(_) => (self.kit.handle.board(), true),
+        }
+    }
+
     /// Whether a board may simply be too old to know the ticket: tokens are genuine, so one that
-    /// the board does not know was given out since.
+    /// the board does not know was given out since. Where another instance owns the room, nobody
+    /// here knows how far it has gone on.
     pub fn is_behind(&self, board: &Board, problem: &Problem) -> bool {
         matches!(problem.code, Code::TicketUnknown | Code::PlaceLost)
-            && board.version() < self.kit.handle.committed()
+            && (board.version() < self.kit.handle.committed() || self.kit.handle.follows())
     }
 
     /// Looks a ticket up on a board.

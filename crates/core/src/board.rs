@@ -11,6 +11,7 @@ use crate::reply::Refusal;
 use crate::slots::Stage;
 use crate::state::State;
 use crate::units::{Holder, Order, Presented, Ticket, Timestamp};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub struct Board {
 }
 
 /// All that can be told about one ticket.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// The ticket itself, or where it was moved to.
     pub ticket: Ticket,

@@ -2,14 +2,17 @@
 //!
 //! Lives here: the commands, as plain data. Time comes beside them (`decide(at, …)`), randomness
 //! inside them: the core has neither of its own.
+//! They can be written down as plain data as well, because an instance that does not own a room sends
+//! them to the one that does.
 //! To add a command: a variant here, a verb file that decides it, an arm in `Room::decide`, a row
 //! in the reference model, a line in the simulator's visitors.
 
 use crate::settings::{Rate, Settings};
 use crate::units::{Epoch, Identity, JoinKey, LaneId, Number, Presented, Ticket};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// The first of every tenure: a new owner begins.
     Open {
@@ -101,25 +104,27 @@ pub enum Command {
     },
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     pub lane: LaneId,
     pub identity: Option<Identity>,
     pub key: Option<JoinKey>,
     /// The ticket that the visitor already holds, proved by its token.
     pub holding: Option<Presented>,
+    #[serde(with = "shared_bytes")]
     pub metadata: Option<Arc<[u8]>>,
     /// The shop's name for the user, sealed under a data key of the room.
+    #[serde(with = "shared_bytes")]
     pub sealed_user: Option<Arc<[u8]>>,
 }
 
 /// Who acted, for the audit: an API key's name, `origin`, `visitor`, `bus`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Actor(pub Box<str>);
 
 /// What an operator holds back, and why; visitors see the reason. A room has one hold at a time: a
 /// new one takes the place of the old, and `Resume` ends whichever it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hold {
     Paused {
         reason: String,
@@ -133,7 +138,7 @@ pub enum Hold {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EndHow {
     Completed,
     CheckoutFailed,
@@ -141,7 +146,7 @@ pub enum EndHow {
     Revoked,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FinishCause {
     /// `ends_at` has come.
     Schedule,
@@ -184,5 +189,19 @@ impl Block {
 
     pub fn first(self) -> Number {
         Number(self.index * crate::chunked::CHUNK)
+    }
+}
+
+/// Bytes that several hold, written as they are.
+mod shared_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::sync::Arc;
+
+    pub fn serialize<S: Serializer>(it: &Option<Arc<[u8]>>, to: S) -> Result<S::Ok, S::Error> {
+        it.as_deref().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<[u8]>>, D::Error> {
+        Ok(Option::<Vec<u8>>::deserialize(from)?.map(Arc::from))
     }
 }

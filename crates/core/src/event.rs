@@ -11,6 +11,7 @@ use crate::command::{Actor, Block, FinishCause, Hold};
 use crate::record::Status;
 use crate::settings::Settings;
 use crate::units::{Epoch, Holder, Identity, JoinKey, LaneId, Millis, Number, Ticket, Timestamp};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,7 +163,7 @@ pub enum Entry {
 }
 
 /// The times of a session; the pass is a function of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Session {
     pub issued_at: Timestamp,
     pub expires_at: Timestamp,
@@ -170,7 +171,7 @@ pub struct Session {
 }
 
 /// Why a ticket is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Ending {
     Completed = 1,
     Left = 2,

@@ -6,9 +6,10 @@
 
 use crate::event::Ending;
 use crate::units::Holder;
+use serde::{Deserialize, Serialize};
 
 /// Where a ticket stands in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Status {
     Waiting = 1,
     Admitted = 2,

@@ -6,8 +6,9 @@
 use crate::settings::Invalid;
 use crate::units::{Epoch, Holder, LaneId, Ticket, Timestamp};
 use crate::{event::Session, record::Status};
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// An operator's command took effect, or had before.
     Done,
@@ -56,13 +57,13 @@ pub enum Reply {
 }
 
 /// Whether this command made it so, or found it so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fresh {
     New,
     Repeat,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
     /// The room has no settings or no owner yet.
     NotReady,
@@ -120,7 +121,7 @@ pub enum Refusal {
     HandedOverTooOften,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DrawRefusal {
     NoDraw,
     AlreadyCommitted,

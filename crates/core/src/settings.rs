@@ -149,7 +149,7 @@ pub enum PublicBoardMode {
 }
 
 /// One thing that cannot be: which field, what was found, and what would do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invalid {
     pub field: String,
     pub found: String,

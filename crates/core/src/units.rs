@@ -67,7 +67,7 @@ pub struct Ticket {
 
 /// A ticket as somebody presents it: the id names lane, number and joining epoch; a visitor's
 /// token adds the holder count, a service with an API key has none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Presented {
     pub ticket: Ticket,
     pub epoch: Epoch,
@@ -75,12 +75,16 @@ pub struct Presented {
 }
 
 /// A known person, as the keyed hash of who the shop says they are. All zero means nobody.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Identity(pub [u8; 16]);
 
 /// An `Idempotency-Key`: 96 bits of a keyed hash of the key, 32 bits of a hash of the body.
 /// Found again by the first, told from a misuse of the key by the second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct JoinKey {
     pub key: [u8; 12],
     pub body: [u8; 4],

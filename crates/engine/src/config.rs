@@ -1,5 +1,6 @@
 //! How an engine runs its rooms. Every number has its reason beside it.
 
+use crate::peers::Peers;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub struct Config {
     pub sweep_every: Duration,
     /// Seals and opens secrets of rooms (the seed of a draw).
     pub vault: Arc<dyn Vault>,
+    /// The other instances on this store; none where this is the only one.
+    pub peers: Option<Arc<dyn Peers>>,
 }
 
 /// Keeps secrets in the log unreadable without the master key.
@@ -50,6 +53,7 @@ impl Config {
             snapshot_every: 1_000_000,
             sweep_every: Duration::from_secs(1),
             vault,
+            peers: None,
         }
     }
 }

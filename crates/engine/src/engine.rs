@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::error::{OpenError, Unanswered};
 use crate::handle::{RoomHandle, Shared};
+use crate::peers::Peers;
 use crate::task::{Task, lapse};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -42,7 +43,11 @@ impl<S: Store> Engine<S> {
 
     /// Recovers a room and becomes its owner.
     pub async fn open(&self, name: &RoomName) -> Result<RoomHandle, OpenError> {
-        let shared = Arc::new(Shared::new(name.clone(), self.seams.clock.clone()));
+        let shared = Arc::new(Shared::new(
+            name.clone(),
+            self.seams.clock.clone(),
+            self.config.peers.clone(),
+        ));
         let (inbox, requests) = mpsc::channel(self.config.inbox);
         let handle = RoomHandle { shared: shared.clone(), inbox };
         if self.rooms().contains_key(name) {
@@ -55,6 +60,7 @@ impl<S: Store> Engine<S> {
             shared,
             inbox: requests,
             stop: self.stop.subscribe(),
+            take_after: None,
         };
         let (opened, is_open) = oneshot::channel();
         let running = tokio::spawn(task.run(opened));
@@ -67,6 +73,11 @@ impl<S: Store> Engine<S> {
 
     pub fn room(&self, name: &RoomName) -> Option<RoomHandle> {
         self.rooms().get(name).cloned()
+    }
+
+    /// The rooms that are open here, owned or followed.
+    pub fn names(&self) -> Vec<RoomName> {
+        self.rooms().keys().cloned().collect()
     }
 
     /// Stops taking commands, finishes what was taken, gives leases back.
@@ -105,6 +116,11 @@ async fn keep_house(
         let handles: Vec<RoomHandle> =
             rooms.lock().expect("nobody panics while holding it").values().cloned().collect();
         for handle in handles {
+            // The owner decides who is silent, and only when it knows whom the others heard.
+            let hears_all = |peers: &Arc<dyn Peers>| peers.hears_all(handle.name());
+            if handle.follows() || !config.peers.as_ref().is_none_or(hears_all) {
+                continue;
+            }
             if handle.board().state().waiting() > 0 {
                 sweep(handle).await;
             }

@@ -1,11 +1,12 @@
 //! Why a command got no reply from its room.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use waitroom_core::Damaged;
 
 /// What a caller hears instead of a reply. `core` answers with refusals; these are about the way
 /// there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unanswered {
     /// The room's queue is full: come back later. Nothing was done.
     Overloaded,
@@ -31,6 +32,10 @@ pub enum OpenError {
         what: Damaged,
     },
     AlreadyOpen,
+    /// The log is not the one that was followed: the store lost its end, or was put back.
+    Diverged {
+        at: u64,
+    },
     /// We panicked over it: a mistake of ours, or a log that no release of ours has written.
     Broke {
         why: String,
@@ -62,6 +67,9 @@ impl fmt::Display for OpenError {
             OpenError::Append(error) => write!(f, "the new epoch could not be written: {error}"),
             OpenError::Damaged { at, what } => {
                 write!(f, "the log does not read back after event {at}: {what}")
+            }
+            OpenError::Diverged { at } => {
+                write!(f, "the log after event {at} is not the one that was followed")
             }
             OpenError::AlreadyOpen => f.write_str("the room is already open here"),
             OpenError::Broke { why } => f.write_str(why),

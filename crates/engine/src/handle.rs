@@ -3,11 +3,13 @@
 use crate::clock::Reading;
 use crate::error::Unanswered;
 use crate::figures::Figures;
-use crate::liveness::Liveness;
+use crate::liveness::{Heard, Liveness};
+use crate::peers::{Answering, Peers};
 use crate::waits::Outlook;
 use arc_swap::ArcSwap;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{Notify, mpsc, oneshot};
 use waitroom_core::estimate::Doors;
 use waitroom_core::{Actor, Board, Command, Reply, Room, Timestamp, View};
@@ -15,7 +17,7 @@ use waitroom_store::{Clock, RoomName};
 use waitroom_watch::span;
 
 /// A reply, and the version of the room in which it is true.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     pub reply: Reply,
     /// The ticket that the reply is about, as it stood right after the command, so that an answer
@@ -51,17 +53,20 @@ pub(crate) struct Request {
     pub(crate) answer: oneshot::Sender<Result<Answers, Unanswered>>,
     /// The span of the request that waits for this, if it is followed.
     pub(crate) followed: Option<span::Context>,
+    /// Instances that sent this on before: a request must not go in circles.
+    pub(crate) hops: u8,
 }
 
-#[derive(Debug)]
-pub(crate) enum Commands {
+/// What one request asks of a room, in the form in which instances hand it on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Commands {
     One(Command),
     Many(Vec<Command>),
     Reveal(Beacon),
 }
 
 /// The last piece of a draw that was promised to a public beacon.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Beacon {
     Value(Vec<u8>),
     Waived { by: Actor },
@@ -69,8 +74,8 @@ pub enum Beacon {
 
 // The one answer is the rule, and it is handed on once: a box would cost every join an allocation.
 #[expect(clippy::large_enum_variant)]
-#[derive(Debug)]
-pub(crate) enum Answers {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answers {
     One(Answer),
     Many(Vec<Answer>),
 }
@@ -140,6 +145,12 @@ pub(crate) struct Shared {
     pub(crate) committed: AtomicU64,
     /// Wakes the room's task when a board is wanted or housekeeping is due.
     pub(crate) nudge: Notify,
+    /// Whether another instance owns the room, and this one follows its log.
+    pub(crate) follows: AtomicBool,
+    /// Looks at the store that somebody asked for, and those that were taken.
+    pub(crate) looks_asked: AtomicU64,
+    pub(crate) looks_taken: AtomicU64,
+    pub(crate) peers: Option<Arc<dyn Peers>>,
     clock: Arc<dyn Clock>,
     /// Room time minus the monotonic clock, so that anybody can tell the time without the writer.
     offset: AtomicU64,
@@ -155,7 +166,11 @@ impl std::fmt::Debug for Shared {
 pub const COMMANDS_MAX: usize = 1_024;
 
 impl Shared {
-    pub(crate) fn new(name: RoomName, clock: Arc<dyn Clock>) -> Shared {
+    pub(crate) fn new(
+        name: RoomName,
+        clock: Arc<dyn Clock>,
+        peers: Option<Arc<dyn Peers>>,
+    ) -> Shared {
         let empty = Room::new();
         Shared {
             name,
@@ -167,6 +182,10 @@ impl Shared {
             wanted: AtomicU64::new(0),
             committed: AtomicU64::new(0),
             nudge: Notify::new(),
+            follows: AtomicBool::new(false),
+            looks_asked: AtomicU64::new(0),
+            looks_taken: AtomicU64::new(0),
+            peers,
             clock,
             offset: AtomicU64::new(0),
         }
@@ -201,7 +220,7 @@ impl RoomHandle {
     /// The first half of [`RoomHandle::send`]: the command is in the writer's queue, and what is
     /// left to wait with is small.
     pub fn submit(&self, command: Command) -> Result<Submitted, Unanswered> {
-        Ok(Submitted(self.put_in(Commands::One(command))?))
+        Ok(Submitted(self.put_in(Commands::One(command), 0)?))
     }
 
     /// Sends up to [`COMMANDS_MAX`] commands that belong to different people: one way through the
@@ -215,10 +234,15 @@ impl RoomHandle {
     }
 
     async fn request(&self, commands: Commands) -> Result<Answers, Unanswered> {
-        self.put_in(commands)?.answers().await
+        self.put_in(commands, 0)?.answers().await
     }
 
-    fn put_in(&self, commands: Commands) -> Result<Waiting, Unanswered> {
+    /// A request that another instance sent on, because it took this one for the owner.
+    pub async fn take_in(&self, commands: Commands, hops: u8) -> Result<Answers, Unanswered> {
+        self.put_in(commands, hops)?.answers().await
+    }
+
+    fn put_in(&self, commands: Commands, hops: u8) -> Result<Waiting, Unanswered> {
         let mut step = span::step("room command");
         if let Some(step) = &mut step {
             step.note("waitroom.room", self.name().as_str());
@@ -226,7 +250,7 @@ impl RoomHandle {
         }
         let followed = step.as_ref().map(span::Open::context);
         let (answer, answered) = oneshot::channel();
-        let sent = self.inbox.try_send(Request { commands, answer, followed });
+        let sent = self.inbox.try_send(Request { commands, answer, followed, hops });
         let waiting = Waiting { answered, shared: self.shared.clone(), step };
         match sent {
             Ok(()) => Ok(waiting),
@@ -296,6 +320,48 @@ impl RoomHandle {
             missing();
             published.await;
         }
+    }
+
+    /// Whether another instance owns the room. What is shown here then comes from its log.
+    pub fn follows(&self) -> bool {
+        self.shared.follows.load(Ordering::Acquire)
+    }
+
+    /// A board of everything that was durable when this was called, wherever that was decided.
+    /// Whoever calls sets the time limit.
+    pub async fn newest_board(&self) -> Arc<Board> {
+        let look = self.shared.looks_asked.fetch_add(1, Ordering::AcqRel) + 1;
+        let taken = || self.shared.looks_taken.load(Ordering::Acquire) >= look;
+        loop {
+            // The owner knows all that is durable; it may become one while this waits.
+            if !self.follows() {
+                return self.board_at(self.committed()).await;
+            }
+            let published = self.shared.published.notified();
+            if taken() {
+                return self.board();
+            }
+            self.shared.nudge.notify_one();
+            published.await;
+        }
+    }
+
+    /// The newest version that every instance shows.
+    pub fn shown_everywhere(&self) -> u64 {
+        let here = self.board_guard().version();
+        let peers = self.shared.peers.as_ref();
+        peers.map_or(here, |peers| peers.shown(self.name()).min(here))
+    }
+
+    /// Who was heard of here since then, for the owner.
+    pub fn heard_since(&self, since: Timestamp) -> Vec<Heard> {
+        self.shared.liveness.load().heard_since(since)
+    }
+
+    /// Who was heard of elsewhere.
+    pub fn hear(&self, heard: &[Heard]) {
+        let (liveness, now) = (self.shared.liveness.load(), self.now());
+        heard.iter().for_each(|heard| liveness.hear(heard, now));
     }
 
     /// The newest durable version. A reader that misses something it knows to exist asks for the
@@ -368,5 +434,12 @@ fn word(command: &Command) -> &'static str {
         Command::Finish { .. } => "finish",
         Command::Reopen { .. } => "reopen",
         _ => "other",
+    }
+}
+
+impl Request {
+    /// For whoever sends it on.
+    pub(crate) fn into_parts(self, shared: &Arc<Shared>) -> (Commands, u8, Answering) {
+        (self.commands, self.hops, Answering { to: self.answer, shared: shared.clone() })
     }
 }

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod draw_keeper;
 pub mod figures;
 pub mod liveness;
+pub mod peers;
 pub mod recover;
 pub mod writer;
 
@@ -22,5 +23,10 @@ mod waits;
 pub use config::{Config, Vault};
 pub use engine::{Engine, sweep};
 pub use error::{OpenError, Unanswered};
-pub use handle::{Answer, Beacon, BoardGuard, COMMANDS_MAX, OutlookGuard, RoomHandle, Submitted};
+pub use handle::{
+    Answer, Answers, Beacon, BoardGuard, COMMANDS_MAX, Commands, OutlookGuard, RoomHandle,
+    Submitted,
+};
+pub use liveness::Heard;
+pub use peers::{Answering, Peers, Stance};
 pub use waits::{Judged, Onlooker, Outlook};

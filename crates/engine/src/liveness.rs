@@ -35,6 +35,14 @@ struct Leaf {
     blocks: [Option<Arc<Chunk>>; FAN as usize],
 }
 
+/// Tickets of one block that were heard of: a bit each, the first in the lowest bit of the first
+/// word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    pub block: Block,
+    pub bits: Vec<u64>,
+}
+
 /// Blocks in a leaf: about as many as a line of twenty million has leaves.
 const FAN: u64 = 64;
 
@@ -95,6 +103,39 @@ impl Liveness {
         at.since(Timestamp(self.opened_at.0 + heard as u64 * 1_000))
     }
 
+    /// Who was heard of at `since` or later, as bitmaps. Beats are known to the second, so somebody
+    /// of that second may be told again, and nobody is left out.
+    pub fn heard_since(&self, since: Timestamp) -> Vec<Heard> {
+        let (mut heard, mark) = (Vec::new(), self.seconds(since));
+        for (lane, directory) in (0..=u8::MAX).map(LaneId).zip(&self.lanes) {
+            directory.load().each_block(|block, slots| {
+                let mut bits = vec![0u64; (CHUNK / 64) as usize];
+                for (at, slot) in slots.iter().enumerate() {
+                    let when = slot.load(Ordering::Relaxed);
+                    // A slot of zero was never heard of here.
+                    bits[at / 64] |= u64::from(when > 0 && when >= mark) << (at % 64);
+                }
+                if bits.iter().any(|word| *word != 0) {
+                    heard.push(Heard { block: Block { lane, index: block }, bits });
+                }
+            });
+        }
+        heard
+    }
+
+    /// These were heard of elsewhere, a moment ago.
+    pub fn hear(&self, heard: &Heard, now: Timestamp) {
+        let first = heard.block.first().0;
+        for (at, word) in heard.bits.iter().enumerate() {
+            let mut left = *word;
+            while left != 0 {
+                let number = first + at as u64 * 64 + u64::from(left.trailing_zeros());
+                self.beat(Ticket { lane: heard.block.lane, number: Number(number) }, now);
+                left &= left - 1;
+            }
+        }
+    }
+
     /// Whole block gone. Only the writer calls this.
     pub fn forgot(&self, block: Block) {
         let lane = &self.lanes[block.lane.0 as usize];
@@ -148,6 +189,17 @@ impl Directory {
     fn block(&self, block: u64) -> Option<&Arc<Chunk>> {
         let at = (block / FAN).checked_sub(self.first_leaf)?;
         self.leaves.get(at as usize)?.as_ref()?.blocks[(block % FAN) as usize].as_ref()
+    }
+
+    fn each_block(&self, mut see: impl FnMut(u64, &Chunk)) {
+        let leaves = (self.first_leaf..).zip(&self.leaves);
+        for (at, leaf) in leaves.filter_map(|(at, leaf)| Some((at, leaf.as_ref()?))) {
+            for (block, slots) in (at * FAN..).zip(&leaf.blocks) {
+                if let Some(slots) = slots {
+                    see(block, slots);
+                }
+            }
+        }
     }
 
     fn put(&mut self, block: u64, chunk: Arc<Chunk>) {
@@ -219,6 +271,21 @@ mod tests {
         liveness.beat(first_of(FAN), later(300));
         assert_eq!(liveness.silence(first_of(FAN), later(500)), Millis(100_000));
         assert_eq!(liveness.silence(first_of(FAN + 1), later(500)), Millis((499 - FAN) * 1_000));
+    }
+
+    #[test]
+    fn who_was_heard_of_here_is_heard_of_by_the_owner_and_nobody_else() {
+        let (here, owner) = (crowded(), crowded());
+        let heard = [first_of(3), Ticket::new(0, 3 * CHUNK + 77), first_of(FAN + 2)];
+        heard.iter().for_each(|ticket| here.beat(*ticket, later(600)));
+        let told = here.heard_since(later(500));
+        assert_eq!(told.len(), 2, "two blocks, two bitmaps: {told:?}");
+        told.iter().for_each(|told| owner.hear(told, later(602)));
+        for ticket in heard {
+            assert_eq!(owner.silence(ticket, later(700)), Millis(98_000));
+        }
+        assert_eq!(owner.silence(first_of(4), later(700)), Millis(696_000), "a neighbour");
+        assert_eq!(here.heard_since(later(601)), [], "told once");
     }
 
     #[test]

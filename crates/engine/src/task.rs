@@ -4,18 +4,25 @@
 //! drives as well. If an append fails, the tenure ends and the room is rebuilt from the store:
 //! memory that ran ahead of the log is not to be trusted.
 
+mod ending;
+mod following;
 mod gather;
+mod opening;
+mod renewal;
 
 use crate::caught::caught;
 use crate::clock::RoomClock;
-use crate::config::{Config, FOREVER};
+use crate::config::Config;
 use crate::draw_keeper::DrawKeeper;
 use crate::error::{OpenError, Unanswered};
 use crate::figures::Tally;
 use crate::handle::{Answer, Answers, Commands, Request, Shared};
-use crate::recover::recover;
+use crate::peers::{Peers, Stance};
 use crate::waits::Outlook;
 use crate::writer::{Round, Writer};
+use following::{Followed, Next};
+use opening::Opening;
+use renewal::{Renewal, Renewed, renewed, until};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -25,8 +32,8 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use waitroom_core::{Board, Command, Epoch, Phase, PreparedDraw, Reply, State, Timestamp, View};
-use waitroom_store::{AppendError, Appended, Batch, Chain, Head, Lease, LeaseName, Seams, Store};
+use waitroom_core::{Board, Command, Phase, PreparedDraw, Reply, State, Timestamp, View};
+use waitroom_store::{AppendError, Appended, Batch, Chain, Head, Lease, Seams, Store};
 use waitroom_watch::span;
 
 pub(crate) struct Task<S: Store> {
@@ -36,11 +43,15 @@ pub(crate) struct Task<S: Store> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) inbox: mpsc::Receiver<Request>,
     pub(crate) stop: watch::Receiver<bool>,
+    /// Somebody held the lease: not to be asked for again before that.
+    pub(crate) take_after: Option<tokio::time::Instant>,
 }
 
 /// How a tenure ended.
 enum Ended {
     Stopped,
+    /// Handed over in order: whoever should own the room takes it now.
+    Given,
     Fenced(u32),
     Failed(String),
 }
@@ -101,26 +112,20 @@ struct Tenure<'a, S: Store> {
     renewal: Renewal,
 }
 
-/// Keeps the lease while others could take it.
-struct Renewal {
-    due: Option<tokio::time::Instant>,
-    asked: Option<JoinHandle<Result<(), waitroom_store::Error>>>,
-}
-
-/// Four tries fit in one lease: a single lost packet must not cost a takeover, and while a room has
-/// no owner nobody is admitted.
-const RENEWALS_PER_LEASE: u32 = 4;
-
 /// Requests that take the writer about as long to decide as a quick disk takes to sync.
 const OVERLAP_MIN: usize = 1_024;
+
+/// Why an owner ends its tenure by itself.
+const DOUBTFUL: &str = "the lease may have run out";
 
 /// What the task was waiting for.
 enum Came {
     Appended(Result<Appended, AppendError>),
     Draw(Option<PreparedDraw>),
     RenewalDue,
-    /// The epoch of the new owner, if the lease is lost.
-    Renewed(Option<u32>),
+    Renewed(Renewed),
+    /// Another instance came or went.
+    Peers,
     /// None left means that the queue is closed.
     Requests(usize),
     Time,
@@ -136,38 +141,12 @@ impl<S: Store> Task<S> {
     pub(crate) async fn run(mut self, opened: oneshot::Sender<Result<(), OpenError>>) {
         let mut opened = Some(opened);
         let mut retry = Duration::from_millis(50);
+        let mut warm = None;
+        let peers = self.config.peers.clone();
         loop {
-            // In a box, because it is large and soon over, and the task stays.
-            let opening = caught(Box::pin(self.open()).as_mut()).await;
-            let failed = match opening.unwrap_or_else(|why| Err(OpenError::Broke { why })) {
-                Ok((lease, writer, clock, draws, tip)) => {
-                    if let Some(opened) = opened.take() {
-                        let _ = opened.send(Ok(()));
-                    }
-                    retry = Duration::from_millis(50);
-                    self.shared.figures.opened();
-                    tracing::info!(
-                        room = %self.shared.name,
-                        version = tip.head.0,
-                        epoch = lease.epoch,
-                        "room opened"
-                    );
-                    let mut tenure = Tenure::new(&mut self, lease, writer, clock, draws, tip);
-                    let ended = caught(pin!(tenure.run())).await;
-                    match ended.unwrap_or_else(|why| tenure.broke(why)) {
-                        Ended::Stopped => {
-                            self.shared.figures.lost("the instance stops");
-                            return;
-                        }
-                        Ended::Fenced(epoch) => {
-                            tracing::warn!(room = %self.shared.name, epoch, "room has a new owner");
-                            self.shared.figures.lost("another instance owns the room");
-                            self.refuse_all(|| Unanswered::NotOwner { epoch });
-                            return;
-                        }
-                        Ended::Failed(why) => why,
-                    }
-                }
+            let failed = match self.serve(&peers, &mut warm, &mut opened, &mut retry).await {
+                Ok(true) => continue,
+                Ok(false) => return,
                 Err(error) => {
                     if let Some(opened) = opened.take() {
                         let _ = opened.send(Err(error));
@@ -176,6 +155,7 @@ impl<S: Store> Task<S> {
                     error.to_string()
                 }
             };
+            warm = None;
             self.tell_of_loss(&failed);
             // Who waits in the queue, or comes meanwhile, learns at once that nothing was done.
             let until = tokio::time::Instant::now() + retry;
@@ -196,34 +176,73 @@ impl<S: Store> Task<S> {
         }
     }
 
-    /// Lease first, so that nobody appends behind the end that is read; then the log; then the new
-    /// epoch, durable before anything else happens.
-    async fn open(
+    /// Follows the room as long as another instance owns it, then owns it. Says whether to go on.
+    async fn serve(
         &mut self,
-    ) -> Result<(Lease, Writer, RoomClock, DrawKeeper, Appended), OpenError> {
-        let name = LeaseName::room(&self.shared.name);
-        let ttl = self.config.lease.unwrap_or(FOREVER).as_millis() as u64;
-        let lease = self.store.lease(&name, &self.config.instance, ttl).await?;
-        let recovered = recover(&*self.store, &self.shared.name).await?;
-        let reading = self.shared.reading();
-        let clock = RoomClock::open(recovered.room.state().last_at(), reading);
-        let now = recovered.room.state().last_at().max(Timestamp(reading.wall_ms));
-        let mut writer = Writer::open(recovered.room, recovered.head, Epoch(lease.epoch), now);
-        writer.watch_waits();
-        let outlook = writer.outlook(now);
-        let first = writer.cut().expect("opening an epoch is an event");
-        let tip =
-            append(&*self.store, &self.shared, &lease, &first).await.map_err(OpenError::Append)?;
-        let mut draws = DrawKeeper::default();
-        draws.chain = recovered.draw_chain;
-        self.shared.liveness.store(writer.liveness().clone());
-        self.shared.set_time(reading, now);
-        self.shared.committed.store(tip.head.0, Ordering::Release);
-        if let Some(outlook) = outlook {
-            self.shared.outlook.store(Arc::new(outlook));
+        peers: &Option<Arc<dyn Peers>>,
+        warm: &mut Option<Followed>,
+        opened: &mut Option<oneshot::Sender<Result<(), OpenError>>>,
+        retry: &mut Duration,
+    ) -> Result<bool, OpenError> {
+        if let Some(peers) = peers {
+            // In a box, because it is large, and the task of an owner stays.
+            let following = caught(Box::pin(self.follow(peers, warm, opened)).as_mut()).await;
+            match following.unwrap_or_else(|why| Err(OpenError::Broke { why }))? {
+                Next::Stop => return Ok(false),
+                Next::Take => {}
+            }
         }
-        self.shared.publish(Board::new(writer.state().clone(), tip.head.0, now));
-        Ok((lease, writer, clock, draws, tip))
+        let opening = caught(Box::pin(self.open(warm)).as_mut()).await;
+        let opening = match opening.unwrap_or_else(|why| Err(OpenError::Broke { why })) {
+            Err(OpenError::Store(waitroom_store::Error::Held { left_ms, .. }))
+                if peers.is_some() =>
+            {
+                let pause = Duration::from_millis(left_ms.clamp(10, 250));
+                self.take_after = Some(tokio::time::Instant::now() + pause);
+                return Ok(true);
+            }
+            opening => opening?,
+        };
+        if let Some(opened) = opened.take() {
+            let _ = opened.send(Ok(()));
+        }
+        *retry = Duration::from_millis(50);
+        self.shared.figures.opened();
+        let (version, epoch) = (opening.tip.head.0, opening.lease.epoch);
+        tracing::info!(room = %self.shared.name, version, epoch, "room opened");
+        if let Some(peers) = peers {
+            peers.owned(&self.shared.name, epoch);
+        }
+        let name = self.shared.name.clone();
+        let mut tenure = Tenure::new(self, opening);
+        let ended = caught(pin!(tenure.run())).await;
+        let ended = ended.unwrap_or_else(|why| tenure.broke(why));
+        if let Ended::Given = ended {
+            let followed = tenure.into_followed();
+            tracing::info!(room = %name, version = followed.recovered.head, "room handed over");
+            if let Some(peers) = peers {
+                peers.parted(&name, Some(followed.recovered.head));
+            }
+            *warm = Some(followed);
+            return Ok(true);
+        }
+        if let Some(peers) = peers {
+            peers.parted(&name, None);
+        }
+        match ended {
+            Ended::Given => unreachable!("it was seen to above"),
+            Ended::Stopped => {
+                self.shared.figures.lost("the instance stops");
+                Ok(false)
+            }
+            Ended::Fenced(epoch) => {
+                tracing::warn!(room = %name, epoch, "room has a new owner");
+                self.shared.figures.lost("another instance owns the room");
+                self.refuse_all(|| Unanswered::NotOwner { epoch });
+                Ok(peers.is_some())
+            }
+            Ended::Failed(why) => Err(OpenError::Broke { why }),
+        }
     }
 
     /// Who reads the log at night must see what visitors meet, once for each loss and not for each
@@ -248,15 +267,9 @@ impl<S: Store> Task<S> {
 impl<'a, S: Store> Tenure<'a, S> {
     fn new(
         task: &'a mut Task<S>,
-        lease: Lease,
-        writer: Writer,
-        clock: RoomClock,
-        draws: DrawKeeper,
-        tip: Appended,
+        Opening { lease, writer, clock, draws, tip, renewal }: Opening,
     ) -> Self {
         let board_at = writer.state().last_at();
-        let every = task.config.lease.map(|lease| lease / RENEWALS_PER_LEASE);
-        let due = every.map(|every| tokio::time::Instant::now() + every);
         Tenure {
             task,
             lease,
@@ -272,14 +285,20 @@ impl<'a, S: Store> Tenure<'a, S> {
             snapshot_head: tip.head.0,
             snapshot: None,
             behind: true,
-            renewal: Renewal { due, asked: None },
+            renewal,
         }
     }
 
     async fn run(&mut self) -> Ended {
         let mut requests = Vec::new();
         let mut stopping = false;
+        let mut changes = self.task.config.peers.as_ref().map(|peers| peers.changes());
+        // What changed while the room was opened counts as well.
+        changes.iter_mut().for_each(watch::Receiver::mark_changed);
         loop {
+            if self.in_flight.is_empty() && !self.renewal.is_certain() {
+                return Ended::Failed(DOUBTFUL.into());
+            }
             let now = self.now();
             let may_decide = self.may_decide();
             let wake = self.wake(now).filter(|_| may_decide);
@@ -292,13 +311,15 @@ impl<'a, S: Store> Tenure<'a, S> {
                 prepared = finished(&mut self.drawing), if self.drawing.is_some() && may_decide => {
                     Came::Draw(prepared.ok())
                 }
-                count = self.task.inbox.recv_many(&mut requests, round), if may_decide => {
-                    Came::Requests(count)
-                }
+                // Before requests: a crowd must not keep the owner from staying one.
                 renewed = renewed(&mut self.renewal.asked), if self.renewal.asked.is_some() => {
                     Came::Renewed(renewed)
                 }
                 _ = until(self.renewal.due), if self.renewal.due.is_some() => Came::RenewalDue,
+                () = changed(&mut changes), if !stopping => Came::Peers,
+                count = self.task.inbox.recv_many(&mut requests, round), if may_decide => {
+                    Came::Requests(count)
+                }
                 _ = sleep(wake), if wake.is_some() => Came::Time,
                 _ = self.task.shared.nudge.notified() => Came::Time,
                 _ = self.task.stop.wait_for(|stop| *stop), if !stopping => Came::Stop,
@@ -321,13 +342,15 @@ impl<'a, S: Store> Tenure<'a, S> {
                     self.renew();
                     continue;
                 }
-                Came::Renewed(lost) => {
-                    self.renewal.asked = None;
-                    match lost {
-                        Some(epoch) => return self.lose(epoch),
-                        None => continue,
+                Came::Renewed(renewed) => {
+                    self.renewal.note(&renewed, self.task.config.lease);
+                    match renewed {
+                        Renewed::Lost(epoch) => return self.lose(epoch),
+                        Renewed::Kept | Renewed::Unasked => continue,
                     }
                 }
+                Came::Peers if self.should_give() => return self.give().await,
+                Came::Peers => continue,
                 Came::Requests(0) => return self.finish().await,
                 Came::Requests(_) if self.in_flight.is_empty() => self.gather(&mut requests).await,
                 Came::Requests(_) => {}
@@ -337,7 +360,15 @@ impl<'a, S: Store> Tenure<'a, S> {
                     self.task.inbox.close();
                 }
             }
-            self.round(&mut requests);
+            if self.renewal.is_certain() {
+                self.round(&mut requests);
+            } else {
+                // Time has stood still for us since we last looked: this may be another's room.
+                let why = || Unanswered::Unavailable { why: DOUBTFUL.into() };
+                for request in requests.drain(..) {
+                    let _ = request.answer.send(Err(why()));
+                }
+            }
         }
     }
 
@@ -346,12 +377,21 @@ impl<'a, S: Store> Tenure<'a, S> {
     /// busy meanwhile is worth a second one.
     fn may_decide(&self) -> bool {
         match self.in_flight.len() {
+            _ if !self.renewal.is_certain() => false,
             0 => true,
             on_the_way if on_the_way < self.task.config.in_flight => {
                 self.task.inbox.len() >= OVERLAP_MIN
             }
             _ => false,
         }
+    }
+
+    /// Whether another instance should have the room. A draw that is being worked out is waited
+    /// for: the next owner would have to begin again.
+    fn should_give(&self) -> bool {
+        let stance = |peers: &Arc<dyn Peers>| peers.stance(&self.task.shared.name);
+        self.drawing.is_none()
+            && self.task.config.peers.as_ref().map(stance) == Some(Stance::Follow)
     }
 
     /// Decides all that came, ticks what is due, and sends the batch on its way.
@@ -516,16 +556,6 @@ impl<'a, S: Store> Tenure<'a, S> {
         }
     }
 
-    fn renew(&mut self) {
-        let Some(ttl) = self.task.config.lease else { return };
-        self.renewal.due = Some(tokio::time::Instant::now() + ttl / RENEWALS_PER_LEASE);
-        if self.renewal.asked.is_none() {
-            let (store, lease) = (self.task.store.clone(), self.lease.clone());
-            let ttl = ttl.as_millis() as u64;
-            self.renewal.asked = Some(tokio::spawn(async move { store.renew(&lease, ttl).await }));
-        }
-    }
-
     /// Another owns the room: nothing that is on its way will be in the log.
     fn lose(&mut self, epoch: u32) -> Ended {
         self.abandon("the room has a new owner");
@@ -579,31 +609,6 @@ impl<'a, S: Store> Tenure<'a, S> {
         let now = self.clock.now(reading);
         self.task.shared.set_time(reading, now);
         now
-    }
-
-    /// The queue is closed and empty: waits for what is on its way and gives the lease back.
-    async fn finish(&mut self) -> Ended {
-        while !self.in_flight.is_empty() {
-            let appended = next(&mut self.in_flight).await;
-            if let Err(ended) = self.appended(appended) {
-                return ended;
-            }
-        }
-        let board = Board::new(self.writer.state().clone(), self.committed, self.board_at);
-        self.task.shared.publish(board);
-        if let Some(snapshot) = self.snapshot.take() {
-            let _ = snapshot.await;
-        }
-        // A restart then begins where this ended, without a replay.
-        if self.committed > self.snapshot_head + self.task.config.snapshot_every / 100
-            && self.writer.state().phase() != Phase::Drawing
-        {
-            let tip = Appended { head: Head(self.committed), chain: self.chain };
-            let state = self.writer.state().clone();
-            keep_snapshot(&*self.task.store, &self.task.shared.name, tip, state).await;
-        }
-        let _ = self.task.store.release(&self.lease).await;
-        Ended::Stopped
     }
 }
 
@@ -663,22 +668,15 @@ async fn finished(
     }
 }
 
-/// How a renewal went: the new owner's epoch if it was refused, nothing if it worked or could not
-/// be asked; then the next one tries again.
-async fn renewed(asked: &mut Option<JoinHandle<Result<(), waitroom_store::Error>>>) -> Option<u32> {
-    match asked {
-        Some(handle) => match handle.await {
-            Ok(Err(waitroom_store::Error::Lost { epoch })) => Some(epoch),
-            _ => None,
-        },
-        None => std::future::pending().await,
-    }
-}
-
-async fn until(due: Option<tokio::time::Instant>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due).await,
-        None => std::future::pending().await,
+/// Another instance came or went.
+async fn changed(changes: &mut Option<watch::Receiver<u64>>) {
+    let told = match changes {
+        Some(changes) => changes.changed().await.is_ok(),
+        None => false,
+    };
+    if !told {
+        // Nobody tells, or nobody does any more: the cluster ends before its rooms.
+        std::future::pending().await
     }
 }
 

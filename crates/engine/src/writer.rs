@@ -70,7 +70,17 @@ impl Writer {
 
     /// From now on it learns how long people wait; see [`Writer::outlook`].
     pub fn watch_waits(&mut self) {
-        self.waits = Some(Waits::default());
+        self.learn_on(Waits::default());
+    }
+
+    /// The same for whoever has learned something of this room already.
+    pub(crate) fn learn_on(&mut self, waits: Waits) {
+        self.waits = Some(waits);
+    }
+
+    /// The room, for whoever goes on with it, and what was learned of waits.
+    pub(crate) fn into_parts(self) -> (Room, Waits) {
+        (self.room, self.waits.unwrap_or_default())
     }
 
     /// Decides one command and folds its events in, so that the next one of the batch sees its

@@ -180,6 +180,10 @@ pub async fn follow(gate: &Gate, at: &SiteGate) {
     let rate = Rate { count: per_min, per: Millis::from_secs(60) };
     for name in at.site.rooms() {
         let Some(room) = gate.room(name.as_str()) else { continue };
+        // Of several gates the one beside the room's owner sets the pace; two would pull at it.
+        if room.desk.handle().follows() {
+            continue;
+        }
         // Only a change is worth an entry in the log; rooms without a pace have none to follow.
         let now = room.desk.settings().and_then(|settings| settings.rate);
         if now.is_some_and(|now| now != rate) {

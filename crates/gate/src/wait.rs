@@ -145,7 +145,7 @@ async fn look(
     let (board, _) = room.desk.board_since(room.desk.told(holder.presented.ticket)).await;
     let seen = match room.desk.look(&board, &holder.presented) {
         Err(problem) if room.desk.is_behind(&board, &problem) => {
-            let (board, _) = room.desk.board_since(room.desk.handle().committed()).await;
+            let (board, _) = room.desk.newest_board().await;
             room.desk.look(&board, &holder.presented)
         }
         seen => seen,

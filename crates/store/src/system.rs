@@ -164,6 +164,8 @@ pub struct System<S: Store> {
     folded: Folded,
     at: Appended,
     writing: Option<Writing>,
+    /// Others write here as well, and should not wait until our lease runs out.
+    shared: bool,
 }
 
 #[derive(Debug)]
@@ -230,9 +232,32 @@ impl<S: Store> System<S> {
             folded: Folded::default(),
             at: Appended::default(),
             writing: None,
+            shared: false,
         };
         system.catch_up().await?;
         Ok(system)
+    }
+
+    /// For an installation of several instances: none keeps the others waiting.
+    pub fn share(&mut self) {
+        self.shared = true;
+    }
+
+    /// Takes the lease, and with it the newest fold: what is looked at now is true until the next
+    /// entry was added or [`System::put_down`] was called, which whoever calls this should do.
+    pub async fn take_up(&mut self) -> Result<(), SystemError> {
+        if self.writing.is_none() {
+            self.writing = Some(self.take_lease().await?);
+        }
+        Ok(())
+    }
+
+    /// Lets the others write.
+    pub async fn put_down(&mut self) {
+        if let Some(writing) = self.writing.take_if(|_| self.shared) {
+            // Otherwise it runs out by itself.
+            let _ = self.store.release(&writing.lease).await;
+        }
     }
 
     /// Folds in what others wrote meanwhile.

@@ -35,8 +35,9 @@ use crate::failure::Exit;
 pub use environment::Environment;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass, PassAlgorithm,
-    Redis, RedisMode, ReplicasWait, Server, Store, StoreKind, Telemetry, Tls, TlsFiles, Trust,
+    Cluster, Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass,
+    PassAlgorithm, Redis, RedisMode, ReplicasWait, Server, Store, StoreKind, Telemetry, Tls,
+    TlsFiles, Trust,
 };
 pub use source::Source;
 
@@ -56,6 +57,7 @@ pub struct Config {
     pub pass: Pass,
     pub store: Store,
     pub redis: Redis,
+    pub cluster: Cluster,
     pub log: Log,
     pub metrics: Metrics,
     pub telemetry: Telemetry,
@@ -111,6 +113,7 @@ impl Config {
             pass,
             store,
             redis,
+            cluster,
             log,
             metrics,
             telemetry,
@@ -126,6 +129,7 @@ impl Config {
             pass,
             store,
             redis,
+            cluster,
             log,
             metrics,
             telemetry,

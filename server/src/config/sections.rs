@@ -71,6 +71,7 @@ tables!(Sections {
     pass: Pass,
     store: Store,
     redis: Redis,
+    cluster: Cluster,
     log: Log,
     metrics: Metrics,
     telemetry: Telemetry,
@@ -158,6 +159,14 @@ section!(Redis {
     replicas_required: u64 = count(0..=16),
     replicas_wait: ReplicasWait = |it| REPLICAS_WAITS.read(it),
     prefix: String = plain,
+});
+
+section!(Cluster {
+    listen: Option<SocketAddr> = |it| or_none(it, address),
+    advertise: Option<String> = |it| or_none(it, plain),
+    cert: Option<PathBuf> = |it| or_none(it, file),
+    key: Option<PathBuf> = |it| or_none(it, file),
+    ca: Option<PathBuf> = |it| or_none(it, file),
 });
 
 section!(Log { level: LogLevel = |it| LEVELS.read(it), format: LogFormat = |it| FORMATS.read(it) });

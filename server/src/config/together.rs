@@ -12,7 +12,7 @@ use super::{Durability, Listener, RedisMode, StoreKind, TlsFiles};
 pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
     let unread: Vec<String> = wrong.iter().map(|it| it.field.clone()).collect();
     let mut rules = Rules { unread, wrong };
-    let Sections { server, tls, trust, pass, store, redis, .. } = sections;
+    let Sections { server, tls, trust, pass, store, redis, cluster, .. } = sections;
     for (name, files) in [("public", &tls.public), ("admin", &tls.admin), ("grpc", &tls.grpc)] {
         check_tls(name, files, &mut rules);
     }
@@ -68,6 +68,19 @@ pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
         let problem =
             "the key of passes: a token would be taken for a pass; it needs one of its own";
         rules.broken(&["pass.adapter_key_file", "pass.key_file"], problem);
+    }
+    if cluster.listen.is_some() && !on_redis {
+        let problem = "instances share a store of kind \"redis\", and no other";
+        rules.broken(&["cluster.listen", "store.kind"], problem);
+    }
+    let files = [&cluster.cert, &cluster.key, &cluster.ca];
+    if files.iter().any(|it| it.is_some()) && files.iter().any(|it| it.is_none()) {
+        let problem = "instances need all three: a certificate, its key, and who signs them";
+        rules.broken(&["cluster.cert", "cluster.key", "cluster.ca"], problem);
+    }
+    if cluster.listen.is_some_and(|it| it.ip().is_unspecified()) && cluster.advertise.is_none() {
+        let problem = "others cannot call this address; name one that they can";
+        rules.broken(&["cluster.advertise", "cluster.listen"], problem);
     }
     if pass.join_token_secret_file.is_some() && pass.join_token_key_file.is_some() {
         let keys = ["pass.join_token_key_file", "pass.join_token_secret_file"];

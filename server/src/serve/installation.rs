@@ -6,19 +6,23 @@
 //! ever after, so that ids and tokens stay good over restarts and on every instance.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::Instant;
 use waitroom_api::admin::office::Office;
 use waitroom_api::caller::{ApiCaller, Role};
-use waitroom_api::desk::{Installation, Pending, RoomKit};
+use waitroom_api::desk::{Installation, Pending, RoomKit, Turn};
 use waitroom_api::{Code, Problem};
+use waitroom_cluster::{Cluster, Rooms};
 use waitroom_core::id::IdKey;
-use waitroom_engine::Engine;
+use waitroom_engine::{Engine, RoomHandle};
 use waitroom_store::seal::MasterKey;
 use waitroom_store::system::{NewKey, System, SystemError};
 use waitroom_store::{Clock, Entropy, OsEntropy, RoomName, Seams, Store};
 
 use super::keyring::Keyring;
+use super::turns::Turns;
 
 pub struct House<S: Store + Clone> {
     pub engine: Engine<S>,
@@ -27,7 +31,16 @@ pub struct House<S: Store + Clone> {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) keyring: Keyring,
     master: MasterKey,
+    /// The other instances, where there are any.
+    pub(super) cluster: Option<Arc<Cluster>>,
+    turns: Turns,
+    instance: String,
 }
+
+/// How long a write to the `_system` log waits for another instance that is writing.
+const PEN_WITHIN: Duration = Duration::from_secs(5);
+/// Between two tries: a write takes a few milliseconds.
+const PEN_PAUSE: Duration = Duration::from_millis(20);
 
 /// Who the server is in the audit, when it acts by itself.
 pub const SERVER: &str = "server";
@@ -39,17 +52,44 @@ impl<S: Store + Clone> House<S> {
         store: S,
         seams: &Seams,
         master: MasterKey,
+        instance: &str,
+        cluster: Option<Arc<Cluster>>,
     ) -> House<S> {
         let clock = seams.clock.clone();
         let keyring = Keyring::new(master.hash_key("api-key"), clock.wall_ms());
         keyring.take(system.api_keys());
-        House { engine, system: Mutex::new(system), store, clock, keyring, master }
+        let (system, turns) = (Mutex::new(system), Turns::default());
+        let instance = instance.to_owned();
+        House { engine, system, store, clock, keyring, master, cluster, turns, instance }
+    }
+
+    /// The `_system` log to write to. Where others write too, this waits for them, and what is read
+    /// from it then is the newest.
+    pub async fn pen(&self) -> Result<MutexGuard<'_, System<S>>, SystemError> {
+        let deadline = Instant::now() + PEN_WITHIN;
+        loop {
+            let mut system = self.system.lock().await;
+            if self.cluster.is_none() {
+                return Ok(system);
+            }
+            match system.take_up().await {
+                Ok(()) => return Ok(system),
+                Err(SystemError::Busy { .. }) if Instant::now() < deadline => {}
+                Err(error) => return Err(error),
+            }
+            drop(system);
+            tokio::time::sleep(PEN_PAUSE).await;
+        }
     }
 
     /// A key of this id and role that `secret` is, made if there is none; others of the id are
     /// revoked: the newest word counts.
     pub async fn ensure_key(&self, id: &str, secret: &str, role: Role) -> Result<(), SystemError> {
         let mut system = self.system.lock().await;
+        if system.api_key(secret).is_none() {
+            drop(system);
+            system = self.pen().await?;
+        }
         if system.api_key(secret).is_none() {
             let live: Vec<String> = system
                 .api_keys()
@@ -67,6 +107,7 @@ impl<S: Store + Clone> House<S> {
             let key = NewKey { id: &name, secret, role, note, expires_at_ms: None };
             system.create_api_key(SERVER, &key).await?;
         }
+        system.put_down().await;
         self.keyring.take(system.api_keys());
         Ok(())
     }
@@ -74,23 +115,47 @@ impl<S: Store + Clone> House<S> {
     /// A secret of 32 bytes under this name, made if there is none.
     pub async fn secret(&self, name: &str) -> Result<[u8; 32], SystemError> {
         let mut system = self.system.lock().await;
-        if let Some(kept) = system.secret(name)? {
-            return kept.try_into().map_err(|_| SystemError::Sealed { name: name.into() });
+        if system.secret(name)?.is_none() {
+            // Another instance may have made it meanwhile: two would be one too many.
+            drop(system);
+            system = self.pen().await?;
         }
-        let mut fresh = [0; 32];
-        fresh[..16].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
-        fresh[16..].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
-        system.keep_secret(SERVER, name, &fresh).await?;
-        Ok(fresh)
+        let kept = system.secret(name)?;
+        let secret = match kept {
+            Some(kept) => kept.try_into().map_err(|_| SystemError::Sealed { name: name.into() })?,
+            None => {
+                let mut fresh = [0; 32];
+                fresh[..16].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
+                fresh[16..].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
+                system.keep_secret(SERVER, name, &fresh).await?;
+                fresh
+            }
+        };
+        system.put_down().await;
+        Ok(secret)
+    }
+
+    /// Makes the room known to the installation, if it is not.
+    async fn register(&self, room: &RoomName, who: &str) -> Result<(), SystemError> {
+        let known = |system: &System<S>| system.rooms().any(|(name, _)| name == room.as_str());
+        if known(&*self.system.lock().await) {
+            return Ok(());
+        }
+        let mut system = self.pen().await?;
+        if !known(&system) {
+            system.create_room(who, room).await?;
+            if let Some(cluster) = &self.cluster {
+                cluster.found(room);
+            }
+        }
+        system.put_down().await;
+        Ok(())
     }
 
     async fn kit(&self, room: &RoomName, who: &str) -> Result<RoomKit, Problem> {
         let failed =
             |error: SystemError| Problem::new(Code::Unavailable, error.to_string()).in_room(room);
-        let known = self.system.lock().await.rooms().any(|(name, _)| name == room.as_str());
-        if !known {
-            self.system.lock().await.create_room(who, room).await.map_err(failed)?;
-        }
+        self.register(room, who).await.map_err(failed)?;
         let secret = self.secret(&format!("room/{room}/ids")).await.map_err(failed)?;
         let users = self.secret(&format!("room/{room}/users")).await.map_err(failed)?;
         let handle = match self.engine.room(room) {
@@ -127,6 +192,19 @@ impl<S: Store + Clone> Installation for House<S> {
         self.keyring.caller(secret, self.clock.wall_ms())
     }
 
+    fn begin_turn<'a>(&'a self, room: &'a RoomName) -> Pending<'a, Result<Turn, Problem>> {
+        Box::pin(async move {
+            match self.cluster {
+                Some(_) => self.turns.begin(&self.store, &self.instance, room).await,
+                None => Ok(Turn::default()),
+            }
+        })
+    }
+
+    fn end_turn<'a>(&'a self, room: &'a RoomName, turn: Turn) -> Pending<'a, ()> {
+        Box::pin(self.turns.end(&self.store, room, turn))
+    }
+
     fn office(&self) -> Option<&dyn Office> {
         Some(self)
     }
@@ -139,9 +217,21 @@ impl<S: Store + Clone> Installation for House<S> {
         detail: serde_json::Value,
     ) -> Pending<'a, Result<(), Problem>> {
         Box::pin(async move {
-            let mut system = self.system.lock().await;
+            let failed = |error: SystemError| Problem::new(Code::Unavailable, error.to_string());
+            let mut system = self.pen().await.map_err(failed)?;
             let noted = system.audit(who, room, action, detail).await;
-            noted.map_err(|error| Problem::new(Code::Unavailable, error.to_string()))
+            system.put_down().await;
+            noted.map_err(failed)
         })
+    }
+}
+
+impl<S: Store + Clone> Rooms for House<S> {
+    fn room(&self, name: &str) -> Option<RoomHandle> {
+        self.engine.room(&RoomName::parse(name).ok()?)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.engine.names().iter().map(RoomName::to_string).collect()
     }
 }

@@ -7,6 +7,7 @@ use waitroom_pass::{
     AdapterKey, AdapterTokens, LiveTickets, Passes, SigningKey, StoredKey, TicketTokens,
 };
 use waitroom_store::Store;
+use waitroom_store::system::System;
 
 use super::installation::{House, SERVER};
 use super::plan;
@@ -50,15 +51,9 @@ async fn passes<S: Store + Clone>(
     now_s: u64,
 ) -> Result<Passes, Failure> {
     let rotation = plan::rotation(config);
-    let mut stored = Vec::new();
-    {
-        let system = house.system.lock().await;
-        let names: Vec<String> = system.secret_names().map(str::to_owned).collect();
-        for name in names.iter().filter(|name| name.starts_with("pass/")) {
-            let bytes = system.secret(name).map_err(|error| unreadable(&error.to_string()))?;
-            stored.extend(bytes.as_deref().and_then(StoredKey::from_bytes));
-        }
-    }
+    // Kept until the first key is in the store: another instance that starts now must find it.
+    let mut system = house.pen().await.map_err(|error| unreadable(&error.to_string()))?;
+    let stored = stored(&system)?;
     let loaded = Passes::load(&stored, rotation, now_s);
     let loaded = loaded.map_err(|error| unreadable(&error.to_string()))?;
     let own = plan::signing_key(config)?;
@@ -79,8 +74,26 @@ async fn passes<S: Store + Clone>(
             passes
         }
     };
-    keep(house, &passes).await?;
+    keep_in(&mut system, &passes).await?;
     Ok(passes)
+}
+
+/// Every pass key that the store has.
+fn stored<S: Store>(system: &System<S>) -> Result<Vec<StoredKey>, Failure> {
+    let mut stored = Vec::new();
+    for name in system.secret_names().filter(|name| name.starts_with("pass/")) {
+        let bytes = system.secret(name).map_err(|error| unreadable(&error.to_string()))?;
+        stored.extend(bytes.as_deref().and_then(StoredKey::from_bytes));
+    }
+    Ok(stored)
+}
+
+/// Takes over the keys that another instance added.
+pub fn adopt<S: Store>(system: &System<S>, passes: &Passes, now_s: u64) {
+    for key in stored(system).unwrap_or_default() {
+        // One that is known already is not taken twice.
+        let _ = passes.adopt(&key, now_s);
+    }
 }
 
 fn rotate(passes: &Passes, key: SigningKey, now_s: u64) -> Result<(), Failure> {
@@ -89,7 +102,11 @@ fn rotate(passes: &Passes, key: SigningKey, now_s: u64) -> Result<(), Failure> {
 
 /// Seals every key that the store does not have yet.
 pub async fn keep<S: Store + Clone>(house: &House<S>, passes: &Passes) -> Result<(), Failure> {
-    let mut system = house.system.lock().await;
+    let mut system = house.pen().await.map_err(|error| unreadable(&error.to_string()))?;
+    keep_in(&mut system, passes).await
+}
+
+async fn keep_in<S: Store>(system: &mut System<S>, passes: &Passes) -> Result<(), Failure> {
     for key in passes.stored() {
         let bytes = key.to_bytes();
         let signs = SigningKey::from_pkcs8(&key.pkcs8);
@@ -101,6 +118,7 @@ pub async fn keep<S: Store + Clone>(house: &House<S>, passes: &Passes) -> Result
             kept.map_err(|error| unreadable(&error.to_string()))?;
         }
     }
+    system.put_down().await;
     Ok(())
 }
 

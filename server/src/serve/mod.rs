@@ -18,6 +18,8 @@ mod reload;
 mod rooms;
 mod say;
 mod stage;
+mod together;
+mod turns;
 mod upkeep;
 
 use std::net::SocketAddr;
@@ -31,7 +33,7 @@ use waitroom_api::admin::Admin;
 use waitroom_api::caller::Role;
 use waitroom_api::desk::GateDesk;
 use waitroom_api::grpc::Grpc;
-use waitroom_engine::{Config as EngineConfig, Engine};
+use waitroom_engine::{Config as EngineConfig, Engine, Peers};
 use waitroom_gate::{Front, Gate};
 use waitroom_listen::{Listener, Peer};
 use waitroom_store::seal::MasterKey;
@@ -47,6 +49,7 @@ use plan::Door;
 pub use protects::Protects;
 use reload::Reload;
 pub use stage::Stage;
+use together::Together;
 
 /// Serves rooms to visitors, services and operators.
 ///
@@ -73,6 +76,9 @@ pub struct Serve {
     /// Where services ask by gRPC.
     #[arg(long, value_name = "ADDRESS")]
     grpc: Option<SocketAddr>,
+    /// Where other instances on the same Redis reach this one; they share its rooms.
+    #[arg(long, value_name = "ADDRESS")]
+    cluster: Option<SocketAddr>,
     /// The data folder; made if there is none.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -108,6 +114,7 @@ impl Serve {
             public: Some(protects.listen),
             admin: Some(protects.admin),
             grpc: None,
+            cluster: None,
             data,
             config,
             addresses_json,
@@ -145,6 +152,12 @@ impl Serve {
         server.public = self.public.unwrap_or(server.public);
         server.admin = self.admin.or(server.admin);
         server.grpc = self.grpc.or(server.grpc);
+        config.cluster.listen = self.cluster.or(config.cluster.listen);
+        if config.cluster.listen.is_some() && config.store.kind != StoreKind::Redis {
+            return Err(Failure::new(Exit::Usage, "--cluster needs a store of kind \"redis\"")
+                .means("nothing was started"));
+        }
+        let server = &mut config.server;
         if let Some(data) = &self.data {
             server.data = data.clone();
         }
@@ -157,7 +170,7 @@ impl Serve {
     /// Development mode must not be reachable by others by mistake.
     fn check(&self, config: &Config) -> Result<(), Failure> {
         let server = &config.server;
-        let doors = [Some(server.public), server.admin, server.grpc];
+        let doors = [Some(server.public), server.admin, server.grpc, config.cluster.listen];
         let outside = doors.into_iter().flatten().find(|it| !it.ip().is_loopback());
         match outside {
             Some(address) if server.dev && !self.dev_anywhere => {
@@ -206,19 +219,32 @@ impl Serve {
         let instance = instance(&config);
         let exporter = Exporter::begin(&config.telemetry, &instance);
         let system = System::open(store.clone(), master.clone(), seams.clone(), &instance).await;
-        let system = system.map_err(|error| {
+        let mut system = system.map_err(|error| {
             Failure::new(Exit::Wrong, format!("the _system log cannot be read: {error}"))
                 .means("the server does not start")
         })?;
         let kept: Vec<RoomName> =
             system.rooms().filter_map(|(name, _)| RoomName::parse(name).ok()).collect();
-        if config.store.kind == StoreKind::Redis {
+        let among = config.cluster.listen.map(|it| bind(&config, Door::Cluster, it)).transpose()?;
+        let cluster = among.as_ref().map(|among| {
+            together::cluster(&config, &instance, among, &master, seams.clock.clone())
+        });
+        let cluster = cluster.transpose()?;
+        if cluster.is_some() {
+            system.share();
+        } else if config.store.kind == StoreKind::Redis {
             redis::wait_for_leases(&store, kept.iter().chain(config.rooms.keys())).await?;
         }
-        let engine_config =
+        let mut engine_config =
             plan::engine(&config, EngineConfig::new(&instance, Arc::new(master.clone())));
+        engine_config.peers = cluster.clone().map(|cluster| cluster as Arc<dyn Peers>);
         let engine = Engine::new(Arc::new(store.clone()), seams.clone(), engine_config);
-        let house = Arc::new(House::new(engine, system, store, &seams, master));
+        let house = House::new(engine, system, store, &seams, master, &instance, cluster.clone());
+        let house = Arc::new(house);
+        let mut together = match (cluster, among) {
+            (Some(cluster), Some(among)) => Some(Together::join(cluster, among, &house).await?),
+            _ => None,
+        };
         // Bound before rooms are opened, so that a taken port is told at once, and answers know
         // their own address; nobody is answered before the rooms are there.
         let public = bind(&config, Door::Public, config.server.public)?;
@@ -236,6 +262,9 @@ impl Serve {
         let manners = plan::manners(&config, addresses.public, keyless);
         let desk = Arc::new(Desk::new(house.clone(), signatures, manners, seams.clock.clone()));
         plan::metrics(&config, &desk, &public, admin.as_ref(), services.as_ref());
+        if let Some(together) = &mut together {
+            together.attend(&house, &desk);
+        }
         let rooms = rooms::open(&desk, kept, &config.rooms, config.server.dev).await;
         let rooms = rooms.map_err(|problem| {
             let room = problem.room.as_ref().map(RoomName::as_str).unwrap_or("?");
@@ -307,6 +336,10 @@ impl Serve {
             None => ending.asked().await,
         };
         say::stopping(why, config.server.drain);
+        // First of all, while visitors are still served here: nobody should notice.
+        if let Some(together) = &together {
+            together.hand_over().await;
+        }
         let _ = desk.draining.send(true);
         let _ = stop.send(true);
         for (door, serving) in serving {
@@ -319,6 +352,9 @@ impl Serve {
         outbox.stop().await;
         house.note_use(true).await;
         house.engine.stop().await;
+        if let Some(together) = together {
+            together.leave(&house.store).await;
+        }
         if let Some(exporter) = exporter {
             exporter.finish().await;
         }

@@ -39,9 +39,11 @@ impl<S: Store + Clone> House<S> {
         let now_ms = self.clock.wall_ms();
         let Some(used) = self.keyring.to_note(now_ms, at_once) else { return };
         // Soft: when it cannot be written now, it is written next time.
-        if self.system.lock().await.note_use(super::installation::SERVER, used).await.is_ok() {
+        let Ok(mut system) = self.pen().await else { return };
+        if system.note_use(super::installation::SERVER, used).await.is_ok() {
             self.keyring.noted(now_ms);
         }
+        system.put_down().await;
     }
 }
 
@@ -63,7 +65,12 @@ impl<S: Store + Clone> Office for House<S> {
             let (id, secret) = fresh_key();
             let expires_at_ms = life_ms.map(|life| self.clock.wall_ms().saturating_add(life));
             let key = NewKey { id: &id, secret: &secret, role: role.word(), note, expires_at_ms };
-            let done = self.system.lock().await.create_api_key(who, &key).await;
+            let done = {
+                let mut system = self.pen().await.map_err(refused)?;
+                let done = system.create_api_key(who, &key).await;
+                system.put_down().await;
+                done
+            };
             self.made(&id, secret, done).await
         })
     }
@@ -78,13 +85,16 @@ impl<S: Store + Clone> Office for House<S> {
             let (next, secret) = fresh_key();
             let now_ms = self.clock.wall_ms();
             let done = {
-                let mut system = self.system.lock().await;
+                let mut system = self.pen().await.map_err(refused)?;
                 let old = system.api_key_named(id).ok_or_else(|| unknown_key(id))?;
                 // A key that ends is followed by one that lives as long as it was meant to.
                 let life = old.expires_at_ms.map(|ends| ends.saturating_sub(old.created_at_ms));
                 let expires_at_ms = life.map(|life| now_ms.saturating_add(life));
                 let key = NewKey { id: &next, secret: &secret, role: "", note: "", expires_at_ms };
-                system.rotate_api_key(who, id, now_ms.saturating_add(overlap_ms), &key).await
+                let ends_at_ms = now_ms.saturating_add(overlap_ms);
+                let done = system.rotate_api_key(who, id, ends_at_ms, &key).await;
+                system.put_down().await;
+                done
             };
             self.made(&next, secret, done).await
         })
@@ -92,7 +102,7 @@ impl<S: Store + Clone> Office for House<S> {
 
     fn revoke_key<'a>(&'a self, who: &'a str, id: &'a str) -> Pending<'a, Result<ApiKey, Problem>> {
         Box::pin(async move {
-            let mut system = self.system.lock().await;
+            let mut system = self.pen().await.map_err(refused)?;
             let now_ms = self.clock.wall_ms();
             let key = system.api_key_named(id).ok_or_else(|| unknown_key(id))?;
             let owner = |key: &ApiKey| key.role == Role::Owner.word() && key.is_live(now_ms);
@@ -102,6 +112,7 @@ impl<S: Store + Clone> Office for House<S> {
                 return Err(Problem::new(Code::LastOwner, detail));
             }
             system.revoke_api_key(who, id).await.map_err(refused)?;
+            system.put_down().await;
             self.keyring.take(system.api_keys());
             system.api_key_named(id).cloned().ok_or_else(|| unknown_key(id))
         })
@@ -145,14 +156,17 @@ impl<S: Store + Clone> Office for House<S> {
 
     fn catch_up<'a>(&'a self, room: &'a RoomName) -> Pending<'a, Result<(), Problem>> {
         Box::pin(async move {
-            let mut system = self.system.lock().await;
+            let mut system = self.pen().await.map_err(unavailable)?;
             system.catch_up().await.map_err(unavailable)?;
             let tip = self.store.committed_head(room).await.map_err(store_failed)?;
             let oldest = tip.0.saturating_sub(CATCH_UP_EVENTS);
             let mut at = system.audited(room.as_str()).max(oldest);
             loop {
                 let page = self.log_page(room, at, CATCH_UP_BYTES).await?;
-                let Some((last, _)) = page.events.last() else { return Ok(()) };
+                let Some((last, _)) = page.events.last() else {
+                    system.put_down().await;
+                    return Ok(());
+                };
                 for (index, event) in &page.events {
                     let Some(act) = acts::of(&event.what) else { continue };
                     let detail = act.detail(*index);

@@ -19,12 +19,14 @@ use crate::config::sections::Binding;
 use crate::config::{self, Config, Listener, PassAlgorithm, StoreKind};
 use crate::failure::{Exit, Failure};
 
-/// One of the three doors.
+/// One of the doors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     Public,
     Admin,
     Grpc,
+    /// For other instances.
+    Cluster,
 }
 
 impl Door {
@@ -33,22 +35,31 @@ impl Door {
             Door::Public => "public",
             Door::Admin => "admin",
             Door::Grpc => "grpc",
+            Door::Cluster => "cluster",
         }
     }
 
-    fn listener(self) -> Listener {
+    /// None for the one that no proxy stands before.
+    fn listener(self) -> Option<Listener> {
         match self {
-            Door::Public => Listener::Public,
-            Door::Admin => Listener::Admin,
-            Door::Grpc => Listener::Grpc,
+            Door::Public => Some(Listener::Public),
+            Door::Admin => Some(Listener::Admin),
+            Door::Grpc => Some(Listener::Grpc),
+            Door::Cluster => None,
         }
     }
 
     fn tls(self, config: &Config) -> Option<TlsFiles> {
+        if self == Door::Cluster {
+            let of = &config.cluster;
+            let (cert, key) = (of.cert.clone()?, of.key.clone()?);
+            return Some(TlsFiles { cert, key, client_ca: of.ca.clone() });
+        }
         let files = match self {
             Door::Public => &config.tls.public,
             Door::Admin => &config.tls.admin,
             Door::Grpc => &config.tls.grpc,
+            Door::Cluster => return None,
         };
         let (cert, key) = (files.cert.clone()?, files.key.clone()?);
         Some(TlsFiles { cert, key, client_ca: files.client_ca.clone() })
@@ -65,7 +76,10 @@ pub fn trusted(config: &Config) -> Nets {
 pub fn listener(config: &Config, door: Door, address: SocketAddr) -> ListenSettings {
     let limits = &config.limits;
     let mut settings = ListenSettings::new(vec![address]);
-    settings.protocols = if door == Door::Grpc { Protocols::Http2 } else { Protocols::Both };
+    settings.protocols = match door {
+        Door::Grpc | Door::Cluster => Protocols::Http2,
+        Door::Public | Door::Admin => Protocols::Both,
+    };
     settings.connections_max = limits.connections_max as usize;
     settings.per_address_max = limits.connections_per_address_max as usize;
     settings.header_bytes_max = limits.header_bytes_max as usize;
@@ -78,7 +92,7 @@ pub fn listener(config: &Config, door: Door, address: SocketAddr) -> ListenSetti
     settings.timeouts.drain = config.server.drain;
     settings.tls = door.tls(config);
     settings.trusted_hops = trusted(config);
-    if config.trust.proxy_protocol.contains(&door.listener()) {
+    if door.listener().is_some_and(|it| config.trust.proxy_protocol.contains(&it)) {
         settings.proxy_protocol = Some(trusted(config));
     }
     settings

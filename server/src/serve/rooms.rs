@@ -2,14 +2,20 @@
 //! development.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use tokio::time::Instant;
 use waitroom_api::admin::acting::Deed;
-use waitroom_api::{Desk, Problem};
+use waitroom_api::{Code, Desk, Problem};
 use waitroom_core::settings::ClaimMode;
 use waitroom_core::{Actor, Command, Millis, Settings};
 use waitroom_store::RoomName;
 
 use super::installation::SERVER;
+
+/// How long a start waits for a room that has no owner.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Who acts when the configuration file is read.
 pub const FILE: &str = "file";
@@ -28,13 +34,31 @@ pub async fn open(
         desk.catch_up(&room).await?;
     }
     for (name, settings) in file {
-        put(desk, name, settings.clone(), FILE).await?;
+        put_patiently(desk, name, settings, FILE).await?;
     }
     if dev && kept.is_empty() && file.is_empty() {
         let name = RoomName::parse("default").expect("it is a room name");
-        put(desk, &name, dev_settings(), SERVER).await?;
+        put_patiently(desk, &name, &dev_settings(), SERVER).await?;
     }
     Ok(desk.rooms().len())
+}
+
+/// At start a room may have no owner for a moment: the last one died with its lease, or whoever
+/// should have it starts just now.
+async fn put_patiently(
+    desk: &Desk,
+    name: &RoomName,
+    settings: &Settings,
+    who: &str,
+) -> Result<(), Problem> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match put(desk, name, settings.clone(), who).await {
+            Err(problem) if problem.code == Code::Unavailable && Instant::now() < deadline => {}
+            done => return done,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 /// Gives a room these settings, as an act of the file (or of the server): it is audited like any
@@ -48,7 +72,7 @@ pub async fn put(
     let room = desk.open(name, SERVER).await?;
     let command = Command::Configure { settings: Box::new(settings), by: Actor::new(who) };
     desk.operate(&room, who, Deed::Configure, command).await?;
-    room.board_since(room.handle().committed()).await;
+    room.newest_board().await;
     Ok(())
 }
 

@@ -197,3 +197,11 @@ pub fn trouble(failure: &Failure) {
 pub fn down() {
     info!("stopped: all that was acknowledged is on disk; good night");
 }
+
+/// How the handover to the other instances went.
+pub fn handed_over(rooms: usize, left: usize) {
+    match left {
+        0 => info!(rooms, "rooms handed over"),
+        left => warn!(rooms, left, "some rooms could not be handed over; others take them later"),
+    }
+}

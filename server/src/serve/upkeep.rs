@@ -51,7 +51,9 @@ async fn see_to_keys<S: Store + Clone>(house: &House<S>, desk: &Desk, rotation: 
     let newest = passes.stored().iter().map(|key| key.signs_from_s).max().unwrap_or(now_s);
     let mut changed = passes.advance(now_s);
     let KeyRotation { every, alg } = rotation;
-    if !every.is_zero() && now_s >= newest + every.as_secs() {
+    // Of several instances one makes the next key; the others take it over.
+    let first = house.cluster.as_ref().is_none_or(|cluster| cluster.is_first("pass keys"));
+    if first && !every.is_zero() && now_s >= newest + every.as_secs() {
         // A key that cannot be added now is added at the next look.
         changed |= passes.rotate(SigningKey::generate(alg), now_s).is_ok();
     }

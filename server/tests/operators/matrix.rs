@@ -35,6 +35,7 @@ const RULES: &[(&str, &str, &str)] = &[
     ("POST", "/admin/v1/rooms/{room}/staff-pass", "operator"),
     ("GET", "/admin/v1/events", "viewer"),
     ("POST", "/admin/v1/rooms/{room}/events/{id}/replay", "operator"),
+    ("GET", "/admin/v1/cluster", "viewer"),
     ("GET", "/admin/v1/gate", "viewer"),
     ("GET", "/admin/v1/rooms/{room}/gates/{id}", "operator"),
 ];

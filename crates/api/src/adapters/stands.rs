@@ -131,7 +131,7 @@ pub async fn look(room: &RoomDesk, presented: &Presented) -> Result<(Arc<Board>,
     match room.look(&board, presented) {
         Ok(sight) => Ok((board, sight)),
         Err(problem) if room.is_behind(&board, &problem) => {
-            let (board, _) = room.board_since(room.handle().committed()).await;
+            let (board, _) = room.newest_board().await;
             let sight = room.look(&board, presented)?;
             Ok((board, sight))
         }

@@ -15,7 +15,7 @@ use waitroom_core::{Board, Command, Presented, Reply, State};
 use waitroom_engine::Answer;
 
 use crate::answer::room_status;
-use crate::desk::{Desk, RoomDesk};
+use crate::desk::{Desk, RoomDesk, Turn};
 use crate::document;
 use crate::problem::{Code, Problem};
 
@@ -110,11 +110,26 @@ impl Desk {
         command: impl FnOnce(&Board) -> Result<Command, Problem>,
     ) -> Result<Answer, Problem> {
         let mut behind = room.acting.lock().await;
-        if *behind {
+        let turn = self.installation.begin_turn(room.name()).await?;
+        let done = self.act_in_turn(room, who, deed, command, &turn, &mut behind).await;
+        self.installation.end_turn(room.name(), turn).await;
+        done
+    }
+
+    async fn act_in_turn(
+        &self,
+        room: &RoomDesk,
+        who: &str,
+        deed: Deed<'_>,
+        command: impl FnOnce(&Board) -> Result<Command, Problem>,
+        turn: &Turn,
+        behind: &mut bool,
+    ) -> Result<Answer, Problem> {
+        if *behind || turn.others_acted {
             self.catch_up(room).await?;
             *behind = false;
         }
-        let (board, _) = room.board_since(room.handle().committed()).await;
+        let (board, _) = room.newest_board().await;
         let before = deed.look(room, &board);
         let answer = match room.send(command(&board)?).await {
             Ok(answer) => answer,
@@ -141,7 +156,11 @@ impl Desk {
             _ => (before, after),
         };
         let detail = json!({ "before": before, "after": after, "version": answer.version });
-        let noted = self.installation.audit(who, Some(room.name()), deed.word(), detail).await;
+        let noted = match turn.is_over() {
+            // It took so long that somebody else may have written the entry for us.
+            true => self.catch_up(room).await,
+            false => self.installation.audit(who, Some(room.name()), deed.word(), detail).await,
+        };
         if noted.is_err() {
             *behind = true;
             let detail = "it was done; its audit entry could not be written yet and will be";

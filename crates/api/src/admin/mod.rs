@@ -5,6 +5,7 @@
 //! no row fits is refused before anything is looked at.
 
 pub mod acting;
+mod cluster;
 mod console;
 mod events;
 mod gate;
@@ -136,6 +137,7 @@ routes! {
     "POST" "/admin/v1/rooms/{room}/staff-pass" Operator gate::staff_pass, "", "A pass for somebody of the house, good for twelve hours";
     "GET" "/admin/v1/events" Viewer events::sinks, "", "Where events go, and how far each sink is behind in each room";
     "POST" "/admin/v1/rooms/{room}/events/{id}/replay" Operator events::replay, "From", "Tell the sink {id} the room's events again, from one on";
+    "GET" "/admin/v1/cluster" Viewer cluster::show, "", "Every instance that shares these rooms, and who owns which";
     "GET" "/admin/v1/gate" Viewer gate::report, "", "What the gate did: verdicts and bypasses of every site";
 }
 

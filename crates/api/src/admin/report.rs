@@ -67,7 +67,7 @@ pub async fn report(act: Act) -> Result<Told, Problem> {
     if csv {
         return Ok(Told::Csv(as_csv(&rows)));
     }
-    room.board_since(room.handle().committed()).await;
+    room.newest_board().await;
     let now = picture(&act.desk, &room);
     let totals = [
         "joined",

@@ -196,5 +196,5 @@ async fn done(act: &Act, deed: Deed<'_>, command: Command) -> Result<(StatusCode
 
 /// An operator sees what was just done: the next board, not the last one.
 async fn settle(room: &RoomDesk) {
-    room.board_since(room.handle().committed()).await;
+    room.newest_board().await;
 }

@@ -22,7 +22,7 @@ const FOUND_MAX: usize = 20;
 
 pub async fn show(act: Act) -> Result<(StatusCode, Value), Problem> {
     let (room, presented) = named(&act)?;
-    let (board, _) = room.board_since(room.handle().committed()).await;
+    let (board, _) = room.newest_board().await;
     let sight = room.look(&board, &presented)?;
     Ok((StatusCode::OK, picture(&room, &sight)))
 }
@@ -46,7 +46,7 @@ pub async fn find(act: Act) -> Result<(StatusCode, Value), Problem> {
         (None, Some(user)) => Wanted::Person(room.identity(&user)),
         _ => return Err(bad_field("support_code", "give support_code or user_id, one of them")),
     };
-    let (board, _) = room.board_since(room.handle().committed()).await;
+    let (board, _) = room.newest_board().await;
     let looked = tokio::task::spawn_blocking({
         let room = room.clone();
         move || {

@@ -169,7 +169,7 @@ pub(super) async fn look<R>(
         Ok(sight) => sight,
         // The ticket is younger than the board.
         Err(_) => {
-            let (board, _) = room.board_since(room.handle().committed()).await;
+            let (board, _) = room.newest_board().await;
             room.look(&board, &presented)?
         }
     };

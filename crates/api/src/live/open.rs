@@ -29,7 +29,7 @@ pub async fn ticket(ask: Box<Ask>, room: Arc<RoomDesk>) -> Result<Response<Body>
     let holder = room.token_holder(&ask.desk, &ask.head.method, &ask.head.headers)?;
     let who = u128::from_be_bytes(holder.id.to_bytes());
     ask.desk.meter(Route::Session, who).map_err(|problem| problem.in_room(room.name()))?;
-    let (board, _) = room.board_since(room.handle().committed()).await;
+    let (board, _) = room.newest_board().await;
     let sight = room.look(&board, &holder.presented)?;
     let now_ms = ask.desk.clock.wall_ms();
     let (name, holder) = (room.name().as_str(), sight.view.holder);

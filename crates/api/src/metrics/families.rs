@@ -68,6 +68,11 @@ families! {
     EVENTS_LAG Gauge "waitroom_events_lag" ["sink", "room"] "Events of the log that a sink has not acknowledged.";
     EVENTS_LAG_SECONDS Gauge "waitroom_events_lag_seconds" ["sink", "room"] "How long the oldest of them has waited.";
     CHECKOUTS Counter "waitroom_checkouts_total" ["source", "outcome"] "Messages of checkouts: ended a session, or why not.";
+    CLUSTER_INSTANCES Gauge "waitroom_cluster_instances" [] "Instances that share the rooms, this one included; no series where nobody does.";
+    CLUSTER_OWNED Gauge "waitroom_cluster_rooms_owned" [] "Rooms that this instance owns; it follows the others.";
+    CLUSTER_SENT Counter "waitroom_cluster_requests_total" ["way"] "Requests sent on to owners of rooms (sent), and those taken in from others (taken).";
+    CLUSTER_UNKNOWN Counter "waitroom_cluster_unanswered_total" [] "Requests sent on that got no answer: their outcome is unknown.";
+    CLUSTER_MOVES Counter "waitroom_cluster_moves_total" ["way"] "Rooms that this instance began to own (taken), and those it handed over in order (given).";
     ROOMS Gauge "waitroom_rooms" [] "Rooms of this instance.";
     READY Gauge "waitroom_ready" [] "1 while /health/ready says that visitors may be sent.";
     SPANS Counter "waitroom_spans_total" ["outcome"] "Spans of followed requests: sent to the collector, or dropped because it did not keep up.";

@@ -10,7 +10,7 @@ use waitroom_watch::{Counter, Family, Page, Picture, span};
 use super::families as f;
 use super::{CLASSES, LIMITED, TOKENS, process, routes};
 use crate::answer::room_status;
-use crate::desk::{Desk, RoomDesk, SinkLag, SinkPicture};
+use crate::desk::{ClusterFigures, Desk, RoomDesk, SinkLag, SinkPicture};
 use crate::health;
 use crate::live::Carrier;
 use crate::problem::Code;
@@ -27,6 +27,7 @@ pub(super) fn write(desk: &Desk) -> String {
     listeners(&mut page, desk);
     events(&mut page, desk);
     checkouts(&mut page, desk);
+    cluster(&mut page, desk);
     instance(&mut page, desk, rooms.len());
     page.into_text()
 }
@@ -38,6 +39,7 @@ type OfRoom = (&'static Family, fn(Counts) -> u64);
 type OfDoor = (&'static Family, fn(&Door) -> u64);
 type OfSink = (&'static Family, fn(&SinkPicture) -> u64);
 type OfLag = (&'static Family, fn(&SinkLag) -> f64);
+type OfCluster = (&'static Family, fn(&ClusterFigures) -> u64);
 
 /// One series for each room that has the figure.
 fn each<V: std::fmt::Display>(
@@ -313,6 +315,32 @@ fn checkouts(page: &mut Page, desk: &Desk) {
     let heard = desk.outbox.get().map(|outbox| outbox.checkouts()).unwrap_or_default();
     page.family(&f::CHECKOUTS, |series| {
         heard.iter().for_each(|(source, outcome, count)| series.value(&[source, outcome], count));
+    });
+}
+
+fn cluster(page: &mut Page, desk: &Desk) {
+    let figures = desk.cluster.get().map(|cluster| cluster.figures());
+    let alone: [OfCluster; 3] = [
+        (&f::CLUSTER_INSTANCES, |it| it.instances),
+        (&f::CLUSTER_OWNED, |it| it.rooms_owned),
+        (&f::CLUSTER_UNKNOWN, |it| it.unknown),
+    ];
+    for (family, figure) in alone {
+        page.family(family, |series| {
+            figures.iter().for_each(|it| series.value(&[], figure(it)));
+        });
+    }
+    page.family(&f::CLUSTER_SENT, |series| {
+        if let Some(it) = &figures {
+            series.value(&["sent"], it.sent_on);
+            series.value(&["taken"], it.taken_in);
+        }
+    });
+    page.family(&f::CLUSTER_MOVES, |series| {
+        if let Some(it) = &figures {
+            series.value(&["taken"], it.takeovers);
+            series.value(&["given"], it.handovers);
+        }
     });
 }
 

@@ -32,7 +32,7 @@ pub fn heartbeat(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     }
     drop(board);
     Answering::later(async move {
-        let (board, _) = room.board_since(room.handle().committed()).await;
+        let (board, _) = room.newest_board().await;
         answer(&mut ask, &room, &board, &holder)
     })
 }

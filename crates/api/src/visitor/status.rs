@@ -45,7 +45,7 @@ pub fn status(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     // Behind what the client knows, or not yet knowing the ticket at all.
     let unknown = board.version() >= seen && wait.is_zero();
     drop(board);
-    let seen = if unknown { room.handle().committed() } else { seen };
+    let seen = if unknown { None } else { Some(seen) };
     Answering::later(long_poll(ask, room, holder.presented, wait, seen))
 }
 
@@ -64,16 +64,20 @@ fn asked(ask: &Ask) -> Result<(Duration, u64), Problem> {
 }
 
 /// Answers as soon as something differs from what the client has (its `If-None-Match`) or, where
-/// it does not say, from what it would have been told on arrival.
+/// it does not say, from what it would have been told on arrival. `seen` is the version that the
+/// client knows of; none when it is only known that the board is too old.
 async fn long_poll(
     mut ask: Box<Ask>,
     room: Arc<RoomDesk>,
     presented: Presented,
     wait: Duration,
-    seen: u64,
+    seen: Option<u64>,
 ) -> Result<Response<Body>, Problem> {
     let until = Instant::now() + wait;
-    let (mut board, stale) = room.board_since(seen).await;
+    let (mut board, stale) = match seen {
+        Some(seen) => room.board_since(seen).await,
+        None => room.newest_board().await,
+    };
     let first = room.look(&board, &presented)?;
     // Whoever waits for an answer is there, from the first moment on.
     room.handle().beat(first.view.ticket);

@@ -3,6 +3,7 @@
 mod answers;
 mod boards;
 mod durability;
+mod following;
 mod help;
 mod sale;
 mod waits;

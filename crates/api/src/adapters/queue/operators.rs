@@ -75,7 +75,7 @@ async fn hold(desk: &Desk, room: &RoomDesk, fields: &Fields, by: &Actor) -> Resu
 
 /// The queue as it is after what was just done.
 async fn shown(room: &RoomDesk) -> Value {
-    let (board, _) = room.board_since(room.handle().committed()).await;
+    let (board, _) = room.newest_board().await;
     let mut shown = document(room, board.state());
     shown["updated_at"] = Value::from(when::utc(room.now().0));
     shown
@@ -83,7 +83,7 @@ async fn shown(room: &RoomDesk) -> Value {
 
 pub async fn stats(call: &mut Call, room: &Arc<RoomDesk>) -> Result<Response<Body>, Refused> {
     require(call, Role::Viewer)?;
-    room.board_since(room.handle().committed()).await;
+    room.newest_board().await;
     let day = call.ask.desk.earlier.follow(&call.ask.desk, room);
     let figures = today::see(room, &day);
     let counts = room.handle().board_guard().state().counts();
@@ -118,7 +118,7 @@ pub async fn end_session(call: &mut Call, inside: &Inside) -> Result<Response<Bo
     let caller = require(call, Role::Operator)?;
     let Why { reason } = call.said().await?;
     let room = &inside.room;
-    room.board_since(room.handle().committed()).await;
+    room.newest_board().await;
     let (board, sight) = stands::look(room, &inside.named).await?;
     if sight.view.status != Status::Revoked {
         sessions::is_inside(inside, &board, &sight)?;

@@ -1,0 +1,73 @@
+//! Who was heard of where: told to the owners once a second, as bitmaps.
+//!
+//! A beat at this instance is a beat in the room, wherever that is owned. The owner takes nobody
+//! for silent unless everybody has reported lately; see [`waitroom_engine::Peers::hears_all`].
+
+use crate::cluster::Cluster;
+use crate::proto::{Heard as Told, Report, RoomReport};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use waitroom_core::{Block, LaneId, Timestamp};
+use waitroom_engine::{Heard, RoomHandle};
+
+/// A fraction of the shortest silence that a room can be set to bear.
+const EVERY: Duration = Duration::from_secs(1);
+
+impl Cluster {
+    /// Reports until it is dropped.
+    pub async fn report_beats(self: Arc<Self>) {
+        let mut marks = BTreeMap::new();
+        loop {
+            tokio::time::sleep(EVERY).await;
+            let cluster = self.clone();
+            // Twenty million places are looked at in some tens of milliseconds: not on a thread
+            // that answers visitors.
+            let told = tokio::task::spawn_blocking(move || {
+                cluster.report_once(&mut marks);
+                marks
+            });
+            marks = told.await.unwrap_or_default();
+        }
+    }
+
+    fn report_once(&self, marks: &mut BTreeMap<String, Timestamp>) {
+        let Some(rooms) = self.rooms() else { return };
+        let others: Vec<String> = self.view().others().map(str::to_owned).collect();
+        for other in others {
+            let theirs = self.view().rooms_of(&other);
+            let followed = theirs.iter().filter_map(|name| rooms.room(name));
+            let reports = followed.map(|room| report(&room, marks)).collect();
+            self.report(&other, Report { rooms: reports });
+        }
+    }
+}
+
+fn report(room: &RoomHandle, marks: &mut BTreeMap<String, Timestamp>) -> RoomReport {
+    let name = room.name().to_string();
+    let now = room.now();
+    let since = marks.insert(name.clone(), now).unwrap_or_default();
+    let told = |heard: Heard| Told {
+        lane: u32::from(heard.block.lane.0),
+        block: heard.block.index,
+        bits: heard.bits,
+    };
+    let heard = room.heard_since(since).into_iter().map(told).collect();
+    RoomReport { room: name, version: room.board_guard().version(), heard }
+}
+
+/// A report of another instance came.
+pub(crate) fn hear(cluster: &Cluster, from: &str, report: Report) {
+    let Some(rooms) = cluster.rooms() else { return };
+    for told in report.rooms {
+        let Some(room) = rooms.room(&told.room) else { continue };
+        let heard = told.heard.into_iter().filter_map(|told| {
+            let lane = LaneId(u8::try_from(told.lane).ok()?);
+            Some(Heard { block: Block { lane, index: told.block }, bits: told.bits })
+        });
+        room.hear(&heard.collect::<Vec<_>>());
+        cluster.view().shows(from, &told.room, told.version);
+    }
+    let now_ms = cluster.now_ms();
+    cluster.view().reported(from, now_ms);
+}

@@ -1,0 +1,14 @@
+//! Several real instances on one real Redis: one queue, whoever is asked; an owner that dies, is
+//! frozen, or goes down in order.
+
+mod crowd;
+mod faults;
+mod house;
+#[path = "../serve/instance.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod instance;
+mod one_queue;
+#[path = "../../../crates/redis/tests/common/servers.rs"]
+mod servers;
+mod spreader;
+mod strangers;

@@ -1,0 +1,87 @@
+//! It does not matter which instance is asked.
+
+use crate::house::{House, picture};
+use std::time::{Duration, Instant};
+
+use crate::instance::soon;
+
+#[test]
+fn any_instance_takes_any_visitor_and_all_show_the_same_line() {
+    let house = House::of(2);
+    let [a, b] = &house.instances[..] else { panic!("two were started") };
+    let mut tokens = Vec::new();
+    for who in 0..6 {
+        let at = if who % 2 == 0 { a } else { b };
+        let joined = at.join(who);
+        assert_eq!(joined["position"], who + 1, "{joined}");
+        tokens.push((joined["token"].as_str().expect("a token").to_owned(), joined));
+    }
+    for ((token, joined), place) in tokens.iter().zip(1..) {
+        for at in [a, b] {
+            // Also where nobody has heard of the ticket yet, and never an older picture.
+            let seen = at.status(token);
+            assert_eq!(seen["position"], place, "{seen}");
+            assert!(seen["version"].as_u64() >= joined["version"].as_u64(), "{seen} {joined}");
+        }
+    }
+    // An operator may ask any of them, and all show what was done.
+    let admitted = b.operate("POST", "/admin/v1/rooms/default/admit", r#"{"count":2}"#);
+    assert_eq!(admitted.status, 200, "{admitted:?}");
+    let admitted = a.operate("POST", "/admin/v1/rooms/default/admit", r#"{"count":1}"#);
+    assert_eq!(admitted.status, 200, "{admitted:?}");
+    for at in [a, b] {
+        soon("the fourth is next", || (at.status(&tokens[3].0)["position"] == 1).then_some(()));
+        let audit = at.operate("GET", "/admin/v1/audit?room=default", "").json();
+        let acts = audit["entries"].as_array().expect("entries").iter();
+        let admits = acts.filter(|entry| entry["action"] == "admit").count();
+        assert_eq!(admits, 2, "{audit}");
+    }
+    // A room, and a key, that were made at one are known to the other.
+    let made = a.operate("PUT", "/admin/v1/rooms/second", r#"{"queue_all":true}"#);
+    assert!(made.status < 300, "{made:?}");
+    let joined = soon("the other knows the room", || {
+        let got = b.post("/v1/rooms/second/join", &[]);
+        (got.status == 201).then(|| got.json())
+    });
+    assert_eq!(joined["position"], 1);
+    let shown = picture(a);
+    assert_eq!(shown["rooms"].as_array().map(Vec::len), Some(2), "{shown}");
+}
+
+#[test]
+fn whoever_is_heard_of_anywhere_keeps_the_place_and_whoever_is_not_loses_it() {
+    let house = House::of(2);
+    let room = r#"{"queue_all":true,"rate":"none","heartbeat_timeout":"10s"}"#;
+    let made = house.instances[0].operate("PUT", "/admin/v1/rooms/short", room);
+    assert!(made.status < 300, "{made:?}");
+    house.settled(2);
+    let at = house.owner_soon("short");
+    let other = &house.instances[1 - at];
+    let join = || {
+        soon("a place", || {
+            let got = other.post("/v1/rooms/short/join", &[]);
+            (got.status == 201).then(|| got.json()["token"].as_str().expect("a token").to_owned())
+        })
+    };
+    let (silent, heard) = (join(), join());
+    let status = |token: &str| {
+        let bearer = format!("Authorization: Bearer {token}");
+        other.get("/v1/rooms/short/status", &["-H", &bearer]).json()
+    };
+    let began = Instant::now();
+    // Heard of only where the room is not owned, until the other one is taken for gone.
+    soon("the silent one loses the place", || {
+        let seen = status(&heard);
+        assert_eq!(seen["status"], "waiting", "{seen}");
+        // As often as the limits allow.
+        std::thread::sleep(Duration::from_millis(1_100));
+        (seen["position"] == 1).then_some(())
+    });
+    assert!(began.elapsed() >= Duration::from_secs(10), "{:?}", began.elapsed());
+    // And a while longer than anybody may be silent.
+    while began.elapsed() < Duration::from_secs(22) {
+        assert_eq!(status(&heard)["status"], "waiting");
+        std::thread::sleep(Duration::from_millis(1_100));
+    }
+    assert_eq!(status(&silent)["status"], "expired");
+}
