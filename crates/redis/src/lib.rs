@@ -34,5 +34,5 @@ mod value;
 mod wire;
 
 pub use fitness::{Fitness, Unfit};
-pub use options::{Level, Login, Options, Time, Where};
+pub use options::{Level, Login, Options, Time, Tls, Where};
 pub use store::{OpenError, RedisStore};

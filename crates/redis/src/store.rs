@@ -65,7 +65,7 @@ impl std::error::Error for OpenError {}
 impl RedisStore {
     /// Opens it if the servers are fit for the level. Must be called within a runtime.
     pub async fn open(options: Options, seams: Seams) -> Result<(RedisStore, Fitness), OpenError> {
-        let place = Place::new(&options.servers, &options.login).map_err(OpenError::Address)?;
+        let place = Place::new(&options).map_err(OpenError::Address)?;
         let fitness = Fitness::of(&place, &options).await?;
         let keys = Keys::new(&options.prefix);
         let now = Now { time: options.time, seams };

@@ -1,6 +1,7 @@
 //! The real binary on a real Redis: places outlive both, a Redis that is away is told and waited
 //! for, and one that would lose places is refused.
 
+mod failover;
 #[path = "../serve/instance.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod instance;
