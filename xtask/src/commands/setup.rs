@@ -80,7 +80,12 @@ const NEEDS: &[Need] = &[
         package: "python3-venv",
         because: "foreign gRPC and OpenAPI clients, in virtual environments of their own",
     },
-    Need { program: "go", package: "golang-go", because: "the example in Go" },
+    Need {
+        program: "go",
+        package: "golang-go",
+        because: "the example in Go, and what reads the compose file of deploy/",
+    },
+    Need { program: "systemd-analyze", package: "systemd", because: "judges the unit of deploy/" },
     Need { program: "java", package: "default-jdk-headless", because: "the example in Java" },
     Need { program: "mvn", package: "maven", because: "the libraries of that example" },
     Need { program: "php", package: "php-cli", because: "the example in PHP" },
