@@ -13,6 +13,7 @@
 //! and swapping (`kept.rs`): the log goes on meanwhile.
 //! Start reading at [`RedisStore`], then `scripts/append.lua`.
 
+mod adopt;
 mod ask;
 mod fitness;
 mod follow;

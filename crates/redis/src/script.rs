@@ -15,6 +15,7 @@ macro_rules! scripts {
 
 scripts! {
     Append = "append",
+    Adopt = "adopt",
     Commit = "commit",
     Tip = "tip",
     Read = "read",

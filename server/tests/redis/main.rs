@@ -7,6 +7,7 @@ mod failover;
 mod instance;
 #[path = "../../../crates/redis/tests/common/servers.rs"]
 mod servers;
+mod wiped;
 
 use std::process::{Command, Output, Stdio};
 
