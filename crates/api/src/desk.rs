@@ -390,6 +390,16 @@ impl RoomDesk {
             && board.version() < self.kit.handle.committed()
     }
 
+    /// What to say of a ticket that is not on a board although a newer one was waited for: the store
+    /// takes its time, or is away and nobody knows it yet. To call the place lost would make people
+    /// give it up.
+    pub fn waited(&self, board: &Board, problem: Problem) -> Problem {
+        match self.is_behind(board, &problem) {
+            true => self.refused(Refusal::NotReady),
+            false => problem,
+        }
+    }
+
     /// Looks a ticket up on a board.
     pub fn look(&self, board: &Board, presented: &Presented) -> Result<Sight, Problem> {
         self.look_at(self.now(), board, presented)

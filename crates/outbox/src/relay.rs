@@ -57,6 +57,8 @@ impl Default for Pace {
 /// while a log is quiet, whether it is still the same.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+const LOOK_MOST: Duration = Duration::from_secs(16);
+
 /// Boards come several times a second. One that takes longer than this is in trouble, and so are
 /// we: try again from the cursor.
 const NAMES_WITHIN: Duration = Duration::from_secs(10);
@@ -205,16 +207,23 @@ impl<S: Store, K: Sink> Relay<S, K> {
     /// Nothing is left to send: waits for the next commit, but not longer than the cursor may be
     /// behind what was sent.
     async fn wait(&self, progress: &mut Progress, trail: &mut Trail) -> Result<(), Error> {
-        let more = self.store.follow(&self.room, progress.at);
+        let mut more = std::pin::pin!(self.store.follow(&self.room, progress.at));
         let due = progress.kept_when + self.pace.advance_every;
-        tokio::select! {
-            more = more => more.map(|_| ()),
-            () = sleep_until(due), if progress.kept < progress.at => self.keep(progress).await,
-            () = sleep(LOOK_EVERY) => {
-                if trail.contradicts(self.store.tip(&self.room).await?) {
-                    self.went_back(trail);
+        let mut look = LOOK_EVERY;
+        loop {
+            tokio::select! {
+                more = &mut more => return more.map(|_| ()),
+                () = sleep_until(due), if progress.kept < progress.at => {
+                    return self.keep(progress).await;
                 }
-                Ok(())
+                () = sleep(look) => {
+                    if trail.contradicts(self.store.tip(&self.room).await?) {
+                        self.went_back(trail);
+                        return Ok(());
+                    }
+                    // A room that is quiet for long costs next to nothing.
+                    look = (look * 2).min(LOOK_MOST);
+                }
             }
         }
     }

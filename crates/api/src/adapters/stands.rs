@@ -130,7 +130,8 @@ pub async fn look(room: &RoomDesk, presented: &Presented) -> Result<(Arc<Board>,
         Ok(sight) => Ok((board, sight)),
         Err(problem) if room.is_behind(&board, &problem) => {
             let (board, _) = room.board_since(room.handle().committed()).await;
-            let sight = room.look(&board, presented)?;
+            let sight = room.look(&board, presented);
+            let sight = sight.map_err(|problem| room.waited(&board, problem))?;
             Ok((board, sight))
         }
         Err(problem) => Err(problem),

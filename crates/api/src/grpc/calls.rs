@@ -170,7 +170,7 @@ pub(super) async fn look<R>(
         // The ticket is younger than the board.
         Err(_) => {
             let (board, _) = room.board_since(room.handle().committed()).await;
-            room.look(&board, &presented)?
+            room.look(&board, &presented).map_err(|problem| room.waited(&board, problem))?
         }
     };
     let sight = if sight.view.status == Ticket::Admitted {

@@ -33,7 +33,8 @@ pub fn heartbeat(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     drop(board);
     Answering::later(async move {
         let (board, _) = room.board_since(room.handle().committed()).await;
-        answer(&mut ask, &room, &board, &holder)
+        let answer = answer(&mut ask, &room, &board, &holder);
+        answer.map_err(|problem| room.waited(&board, problem))
     })
 }
 

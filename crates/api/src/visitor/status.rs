@@ -75,7 +75,7 @@ async fn long_poll(
 ) -> Result<Response<Body>, Problem> {
     let until = Instant::now() + wait;
     let (mut board, stale) = room.board_since(seen).await;
-    let first = room.look(&board, &presented)?;
+    let first = room.look(&board, &presented).map_err(|problem| room.waited(&board, problem))?;
     // Whoever waits for an answer is there, from the first moment on.
     room.handle().beat(first.view.ticket);
     let matched = ask.head.headers.get(header::IF_NONE_MATCH).cloned();
