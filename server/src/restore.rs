@@ -8,20 +8,26 @@ use serde_json::json;
 use crate::data::must_be_new;
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
+use crate::serve::copies;
 
-/// Makes a data folder of a backup: checks every sum, opens the store once, raises its epochs.
+/// Makes a data folder of a backup, or fills an empty Redis: checks every sum, raises epochs.
 ///
+/// Rooms that come back to a Redis (`--config`) are paused until an operator resumes them.
 /// Tickets from the time between backup and loss are told that their place was lost; nobody
 /// else gets their numbers under the same id.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  waitroom restore --from backups/monday --to data")]
+#[command(after_help = "Example:\n  waitroom restore --from backups/monday --to data\n  \
+    waitroom restore --from backups/monday --config waitroom.toml")]
 pub struct Restore {
     /// The backup.
     #[arg(long, value_name = "DIR")]
     from: PathBuf,
     /// The data folder to make: new or empty.
-    #[arg(long, value_name = "DIR")]
-    to: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "config")]
+    to: Option<PathBuf>,
+    /// The configuration of a server whose rooms are to be in Redis; none may be running on it.
+    #[arg(long, value_name = "FILE", conflicts_with = "to")]
+    config: Option<PathBuf>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
@@ -29,8 +35,19 @@ pub struct Restore {
 
 impl Restore {
     pub fn run(self, out: &mut Out) -> Result<Exit, Failure> {
-        let (from, shown) = (self.from.display(), self.to.display());
-        let to = must_be_new("data folder", &self.to)?;
+        if let Some(config) = &self.config {
+            let copied = copies::restore(config, &self.from)?;
+            let (rooms, events) = (copied.rooms, copied.events);
+            let said = format!(
+                "restored to Redis: rooms {rooms}, events {events}; every room is paused until \
+                 somebody resumes it"
+            );
+            out.tell(said, &json!({"rooms": rooms, "events": events, "paused": true}))?;
+            return Ok(Exit::Fine);
+        }
+        let wanted = self.to.clone().expect("one of the two is required");
+        let (from, shown) = (self.from.display(), wanted.display());
+        let to = must_be_new("data folder", &wanted)?;
         // The list is written last: without it a copy was never finished.
         if !self.from.join("BACKUP").is_file() {
             let said = format!("backup {from}: it has no file BACKUP, so it is no finished backup");
@@ -47,7 +64,7 @@ impl Restore {
         })?;
         let json = json!({
             "rooms": report.rooms, "batches": report.batches, "bytes": report.bytes,
-            "to": self.to,
+            "to": wanted,
         });
         out.tell(format!("restored to {shown}: {report}"), &json)?;
         Ok(Exit::Fine)

@@ -481,6 +481,16 @@ impl RoomDesk {
             && (board.version() < self.kit.handle.committed() || self.kit.handle.follows())
     }
 
+    /// What to say of a ticket that is not on a board although a newer one was waited for, in vain if
+    /// it is `stale`: the store takes its time, or is away and nobody knows it yet. To call the place
+    /// lost would make people give it up.
+    pub fn waited(&self, stale: bool, problem: Problem) -> Problem {
+        match problem.code {
+            Code::TicketUnknown | Code::PlaceLost if stale => self.refused(Refusal::NotReady),
+            _ => problem,
+        }
+    }
+
     /// Looks a ticket up on a board.
     pub fn look(&self, board: &Board, presented: &Presented) -> Result<Sight, Problem> {
         self.look_at(self.now(), board, presented)

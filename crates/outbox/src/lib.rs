@@ -22,6 +22,7 @@ pub mod nats;
 pub mod relay;
 pub mod sink;
 pub mod source;
+mod trail;
 pub mod translate;
 
 pub use duty::{Duty, NotReplayed, Replay, Rooms};

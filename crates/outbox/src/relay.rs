@@ -3,6 +3,9 @@
 //! The cursor in the store is all that it remembers. It moves only over what the sink has
 //! acknowledged, so a relay that is killed at any point sends some things again and forgets none.
 //! It reads what is committed and nothing else, so it tells of nothing that did not happen.
+//! A log that went back and was written anew (a fail-over on `redis-async`) is noticed while the
+//! relay runs: what took the places of events that were told already is given up as a gap, since
+//! nobody could tell them apart, and the relay goes on behind it.
 //!
 //! Lives here: the order of reading, translating, delivering and moving the cursor; trying again.
 //! Stays out: sinks, and who runs a relay where (`duty.rs`).
@@ -20,6 +23,7 @@ use crate::figures::{RoomFigures, SinkFigures};
 use crate::message::Message;
 use crate::names::Names;
 use crate::sink::{Filter, Sink, Trouble};
+use crate::trail::Trail;
 use crate::translate::{NotKnownYet, Place, translate};
 
 /// How a relay goes about its work.
@@ -49,8 +53,11 @@ impl Default for Pace {
     }
 }
 
-/// While a delivery takes its time, this often somebody looks how far the log has gone on.
+/// While a delivery takes its time, this often somebody looks how far the log has gone on; and
+/// while a log is quiet, whether it is still the same.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+const LOOK_MOST: Duration = Duration::from_secs(16);
 
 /// Boards come several times a second. One that takes longer than this is in trouble, and so are
 /// we: try again from the cursor.
@@ -81,10 +88,12 @@ impl<S: Store, K: Sink> Relay<S, K> {
     /// Runs until it is dropped, which may happen at any point.
     pub async fn run(&self) {
         let mut backoff = self.backoff();
+        // Outlives every failure: during a fail-over the store is away, and comes back changed.
+        let mut trail = Trail::default();
         loop {
             let error = match self.begin().await {
                 Ok(mut progress) => loop {
-                    match self.round(&mut progress).await {
+                    match self.round(&mut progress, &mut trail).await {
                         Ok(()) => backoff.reset(),
                         Err(error) => break error,
                     }
@@ -137,28 +146,85 @@ impl<S: Store, K: Sink> Relay<S, K> {
     }
 
     /// Reads what there is and hands it over, or waits for more.
-    async fn round(&self, progress: &mut Progress) -> Result<(), Error> {
+    async fn round(&self, progress: &mut Progress, trail: &mut Trail) -> Result<(), Error> {
+        if let Some(twice) = trail.twice() {
+            return self.pass_over(twice, progress, trail).await;
+        }
         let stored = self.store.read(&self.room, progress.at, self.pace.read_bytes).await?;
         let Some(newest) = stored.last() else {
-            return self.wait(progress).await;
+            return self.wait(progress, trail).await;
         };
+        if !stored.iter().all(|stored| trail.fits(&self.room, stored)) {
+            self.went_back(trail);
+            return Ok(());
+        }
         progress.figures.reads(newest.head.0, stored[0].at_ms);
         let mut batch = Vec::new();
         for stored in &stored {
-            self.tell(stored, &mut batch, progress).await?;
+            self.tell(stored, &mut batch, progress, trail).await?;
         }
         let head = newest.head;
-        self.hand_over(&mut batch, head, progress).await
+        self.hand_over(&mut batch, head, progress, trail).await
+    }
+
+    /// Says that the log is another one by now. Counted at once: how long it takes until the new
+    /// log is as long as the old one was, nobody knows.
+    fn went_back(&self, trail: &mut Trail) {
+        let twice = trail.broke();
+        let (room, sink) = (&self.room, &self.name);
+        tracing::error!(
+            %room, %sink, to = twice.0,
+            "the log went back and was written anew: events up to here are not told, because \
+             others were told under their names"
+        );
+        self.figures.gaps.one();
+        self.figures.set_trouble(Some("the log went back".into()));
+    }
+
+    /// Waits until the log is past the places that mean two things, marks them as a gap, and goes
+    /// on behind it.
+    async fn pass_over(
+        &self,
+        twice: Head,
+        progress: &mut Progress,
+        trail: &mut Trail,
+    ) -> Result<(), Error> {
+        let (room, sink) = (&self.room, &self.name);
+        let head = self.store.committed_head(room).await?;
+        if head < twice {
+            return self.store.follow(room, head).await.map(|_| ());
+        }
+        self.store.mark_broken(room, sink, twice).await?;
+        progress.at = self.store.advance(room, sink, twice).await?.at;
+        progress.kept = progress.at;
+        progress.kept_when = Instant::now();
+        progress.figures.acknowledged(progress.at.0);
+        trail.is_over();
+        self.figures.set_trouble(None);
+        Ok(())
     }
 
     /// Nothing is left to send: waits for the next commit, but not longer than the cursor may be
     /// behind what was sent.
-    async fn wait(&self, progress: &mut Progress) -> Result<(), Error> {
-        let more = self.store.follow(&self.room, progress.at);
+    async fn wait(&self, progress: &mut Progress, trail: &mut Trail) -> Result<(), Error> {
+        let mut more = std::pin::pin!(self.store.follow(&self.room, progress.at));
         let due = progress.kept_when + self.pace.advance_every;
-        tokio::select! {
-            more = more => more.map(|_| ()),
-            () = sleep_until(due), if progress.kept < progress.at => self.keep(progress).await,
+        let mut look = LOOK_EVERY;
+        loop {
+            tokio::select! {
+                more = &mut more => return more.map(|_| ()),
+                () = sleep_until(due), if progress.kept < progress.at => {
+                    return self.keep(progress).await;
+                }
+                () = sleep(look) => {
+                    if trail.contradicts(self.store.tip(&self.room).await?) {
+                        self.went_back(trail);
+                        return Ok(());
+                    }
+                    // A room that is quiet for long costs next to nothing.
+                    look = (look * 2).min(LOOK_MOST);
+                }
+            }
         }
     }
 
@@ -168,6 +234,7 @@ impl<S: Store, K: Sink> Relay<S, K> {
         stored: &Stored,
         batch: &mut Vec<Message>,
         progress: &mut Progress,
+        trail: &mut Trail,
     ) -> Result<(), Error> {
         let mut events = Vec::with_capacity(stored.events as usize);
         codec::decode(&stored.payload, |event| events.push(event)).map_err(|damaged| {
@@ -194,7 +261,7 @@ impl<S: Store, K: Sink> Relay<S, K> {
                 index <= before || filter.wants(message.kind)
             });
             if batch.len() >= self.pace.batch {
-                self.hand_over(batch, Head(head), progress).await?;
+                self.hand_over(batch, Head(head), progress, trail).await?;
             }
         }
         Ok(())
@@ -206,7 +273,9 @@ impl<S: Store, K: Sink> Relay<S, K> {
         batch: &mut Vec<Message>,
         head: Head,
         progress: &mut Progress,
+        trail: &mut Trail,
     ) -> Result<(), Error> {
+        trail.sends(head);
         let mut backoff = self.backoff();
         while !batch.is_empty() {
             match self.deliver(batch, progress).await {

@@ -152,7 +152,7 @@ impl Inner {
     }
 
     /// Writes a change that was decided on `kept`. `false`: somebody else changed it first.
-    async fn swap(&self, room: &RoomName, kept: &Kept, change: Change) -> Result<bool, Error> {
+    pub async fn swap(&self, room: &RoomName, kept: &Kept, change: Change) -> Result<bool, Error> {
         let mut keys = vec![self.keys.keep(room), self.keys.tip(room), self.keys.log(room)];
         let stays = if change.stays.is_some() { "1" } else { "" };
         keys.extend(change.stays);
@@ -381,7 +381,7 @@ impl Inner {
 
     /// Puts a name into the list of names, once for each handle. It stays there for good: whether
     /// a room has a log is asked of the room.
-    async fn list(&self, room: &RoomName) -> Result<(), Error> {
+    pub async fn list(&self, room: &RoomName) -> Result<(), Error> {
         let listed = || self.listed.lock().expect("nobody panics while holding it");
         if listed().contains(room) {
             return Ok(());
@@ -488,7 +488,7 @@ impl Inner {
 }
 
 /// Something that was never there before.
-fn mark() -> u128 {
+pub fn mark() -> u128 {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).expect("the operating system always has randomness to give");
     u128::from_le_bytes(bytes)

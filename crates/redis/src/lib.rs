@@ -13,6 +13,7 @@
 //! and swapping (`kept.rs`): the log goes on meanwhile.
 //! Start reading at [`RedisStore`], then `scripts/append.lua`.
 
+mod adopt;
 mod ask;
 mod fitness;
 mod follow;
@@ -34,5 +35,5 @@ mod value;
 mod wire;
 
 pub use fitness::{Fitness, Unfit};
-pub use options::{Level, Login, Options, Time, Where};
+pub use options::{Level, Login, Options, Time, Tls, Where};
 pub use store::{OpenError, RedisStore};

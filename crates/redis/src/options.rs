@@ -47,6 +47,23 @@ impl fmt::Debug for Login {
     }
 }
 
+/// How servers at `rediss://` addresses prove who they are, and how we do. All of it is PEM.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Whose signature a server must show; the machine's own list if there is none.
+    pub ca: Option<Vec<u8>>,
+    /// Our certificate and its key, where the servers ask for one.
+    pub client: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl fmt::Debug for Tls {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ca, client) = (self.ca.is_some(), self.client.is_some());
+        f.debug_struct("Tls").field("ca", &ca).field("client", &client).finish()
+    }
+}
+
 /// What `Ok` promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
@@ -78,6 +95,7 @@ pub enum Time {
 pub struct Options {
     pub servers: Where,
     pub login: Login,
+    pub tls: Tls,
     pub level: Level,
     /// Whether the replicas must have it on their disks, where the server can say so (`WAITAOF`).
     /// A replica tells of its disk once a second, so answers take up to a second more.
@@ -100,6 +118,7 @@ impl Options {
         Options {
             servers,
             login: Login::default(),
+            tls: Tls::default(),
             level,
             on_disks: false,
             prefix: "waitroom".into(),

@@ -6,11 +6,14 @@
 
 use std::sync::Mutex;
 
-use redis::{ConnectionInfo, IntoConnectionInfo, Value};
+use redis::{
+    Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, TlsCertificates,
+    Value,
+};
 
 use crate::{
     keys::SLOTS,
-    options::{Login, Options, Where},
+    options::{Login, Options, Tls, Where},
     trouble::Trouble,
     value,
     wire::{Server, Wire},
@@ -41,20 +44,26 @@ type Known = Vec<(u16, u16, Server)>;
 
 impl Place {
     /// Fails with words for whoever wrote the addresses.
-    pub fn new(servers: &Where, login: &Login) -> Result<Place, String> {
+    pub fn new(options: &Options) -> Result<Place, String> {
+        let Options { servers, login, tls, .. } = options;
         let several = |urls: &[String], login: &Login| -> Result<Vec<Server>, String> {
             match urls {
                 [] => Err("no address".into()),
-                urls => urls.iter().map(|url| server(url, login)).collect(),
+                urls => urls.iter().map(|url| server(url, login, tls)).collect(),
             }
         };
         let kind = match servers {
-            Where::Single { url } => Kind::Single(server(url, login)?),
-            Where::Sentinel { sentinels, name } => Kind::Sentinel {
-                sentinels: several(sentinels, &Login::default())?,
-                name: name.clone(),
-                like: server("redis://127.0.0.1", login)?,
-            },
+            Where::Single { url } => Kind::Single(server(url, login, tls)?),
+            Where::Sentinel { sentinels, name } => {
+                // Servers are spoken to as their sentinels are.
+                let encrypted = sentinels.iter().any(|url| url.starts_with("rediss://"));
+                let like = if encrypted { "rediss://127.0.0.1" } else { "redis://127.0.0.1" };
+                Kind::Sentinel {
+                    sentinels: several(sentinels, &Login::default())?,
+                    name: name.clone(),
+                    like: server(like, login, tls)?,
+                }
+            }
             Where::Cluster { seeds } => Kind::Cluster { seeds: several(seeds, login)? },
         };
         Ok(Place { kind, known: Mutex::default() })
@@ -125,7 +134,7 @@ impl Place {
     }
 }
 
-fn server(url: &str, login: &Login) -> Result<Server, String> {
+fn server(url: &str, login: &Login, tls: &Tls) -> Result<Server, String> {
     let info: Result<ConnectionInfo, _> = url.into_connection_info();
     // The address may hold a password, and is not repeated.
     let info = info.map_err(|error| format!("not an address of Redis: {error}"))?;
@@ -139,7 +148,24 @@ fn server(url: &str, login: &Login) -> Result<Server, String> {
     if login.database != 0 {
         settings = settings.set_db(login.database);
     }
-    Ok(Server::new(info.set_redis_settings(settings)))
+    let info = info.set_redis_settings(settings);
+    Ok(Server::new(match info.addr() {
+        ConnectionAddr::TcpTls { .. } => encrypted(info, tls)?,
+        _ => info,
+    }))
+}
+
+/// The same address, with what its certificate is held against.
+fn encrypted(info: ConnectionInfo, tls: &Tls) -> Result<ConnectionInfo, String> {
+    // The one that all of ours use. Whoever was first has chosen the same.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let client_tls = tls.client.clone();
+    let client_tls =
+        client_tls.map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key });
+    let certificates = TlsCertificates { client_tls, root_cert: tls.ca.clone() };
+    let client = Client::build_with_tls(info, certificates);
+    let client = client.map_err(|error| format!("its certificates cannot be read: {error}"))?;
+    Ok(client.get_connection_info().clone())
 }
 
 /// Whom one sentinel takes for the primary, if that one agrees.

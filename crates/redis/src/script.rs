@@ -15,6 +15,7 @@ macro_rules! scripts {
 
 scripts! {
     Append = "append",
+    Adopt = "adopt",
     Commit = "commit",
     Tip = "tip",
     Read = "read",
@@ -80,5 +81,54 @@ impl Call {
                 command
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Dragonfly lists as supported of what scripts may want; of `XTRIM` a part, which has
+    /// exact trimming by `MINID`.
+    const SUPPORTED: [&str; 12] = [
+        "EXISTS", "HDEL", "HGET", "HGETALL", "HMGET", "HSET", "PERSIST", "TIME", "UNLINK", "XADD",
+        "XRANGE", "XTRIM",
+    ];
+    /// Lua 5.1 has these, 5.4 does not.
+    const GONE: [&str; 6] = ["unpack(", "loadstring", "setfenv", "getn", "math.pow", "bit."];
+
+    /// What stands in the brackets of every `redis.call`.
+    fn calls(source: &str) -> Vec<&str> {
+        let begins = source.match_indices("redis.call(").map(|(at, call)| at + call.len());
+        begins.map(|at| source[at..].split([')', '\n']).next().unwrap_or_default()).collect()
+    }
+
+    #[test]
+    fn scripts_declare_every_key_and_use_what_dragonfly_supports() {
+        for source in SOURCES {
+            // Comments say what they like.
+            let code: Vec<&str> =
+                source.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+            let code = code.join("\n");
+            assert!(code.contains("KEYS[") && !code.contains("pcall"), "{source}");
+            assert!(!calls(&code).is_empty(), "{source}");
+            for call in calls(&code) {
+                let (command, rest) = call.split_once(',').unwrap_or((call, ""));
+                let command = command.trim_matches('\'');
+                assert!(SUPPORTED.contains(&command), "{command} in {source}");
+                let key = rest.trim_start();
+                assert!(command == "TIME" || key.starts_with("KEYS["), "{call} in {source}");
+                let exact = !call.contains('~');
+                assert!(command != "XTRIM" || exact && call.contains("'MINID'"), "{call}");
+            }
+            for word in GONE {
+                assert!(!code.contains(word), "{word} in {source}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_undeclared_key_would_be_found() {
+        assert_eq!(calls("x = redis.call('HGET', name, 'f')\n"), ["'HGET', name, 'f'"]);
     }
 }

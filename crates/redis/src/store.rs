@@ -5,12 +5,12 @@
 //! Stays out: what they ask (`inner.rs`); connections, groups and scripts, for which the crate's
 //! first page says where they are.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
 use tokio::{runtime::Handle, sync::oneshot};
 use waitroom_store::{
     AppendError, Appended, Batch, Chain, Cursor, Error, Gap, Head, HeldBy, Holder, Lease,
-    LeaseName, Member, Retention, RoomName, Seams, SinkName, Snapshot, Store, Stored,
+    LeaseName, Member, Retention, RoomName, Seams, SinkName, Snapshot, Store, Stored, file::Import,
 };
 
 use crate::{
@@ -65,7 +65,7 @@ impl std::error::Error for OpenError {}
 impl RedisStore {
     /// Opens it if the servers are fit for the level. Must be called within a runtime.
     pub async fn open(options: Options, seams: Seams) -> Result<(RedisStore, Fitness), OpenError> {
-        let place = Place::new(&options.servers, &options.login).map_err(OpenError::Address)?;
+        let place = Place::new(&options).map_err(OpenError::Address)?;
         let fitness = Fitness::of(&place, &options).await?;
         let keys = Keys::new(&options.prefix);
         let now = Now { time: options.time, seams };
@@ -74,6 +74,13 @@ impl RedisStore {
         let lines = Lines::start(&asker, &known, &keys, &now);
         let inner = Inner::new(asker, lines, known, keys, now);
         Ok((RedisStore { inner: Arc::new(inner), runtime: Handle::current() }, fitness))
+    }
+
+    /// Takes a room in from a portable file, where there is none of its name. Everything is
+    /// checked before anything is written.
+    pub async fn import(&self, from: &Path) -> Result<Import, Error> {
+        let from = from.to_path_buf();
+        self.run(move |inner| async move { inner.import(&from).await }).await
     }
 
     /// Runs a call as a task of the store's own runtime.

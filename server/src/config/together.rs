@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use waitroom_api::document::Mistake;
 
-use super::sections::Sections;
+use super::sections::{Redis, Sections};
 use super::{Durability, Listener, RedisMode, StoreKind, TlsFiles};
 
 pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
@@ -82,9 +82,33 @@ pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
         let problem = "others cannot call this address; name one that they can";
         rules.broken(&["cluster.advertise", "cluster.listen"], problem);
     }
+    if on_redis {
+        check_redis_tls(redis, &mut rules);
+    }
     if pass.join_token_secret_file.is_some() && pass.join_token_key_file.is_some() {
         let keys = ["pass.join_token_key_file", "pass.join_token_secret_file"];
         rules.broken(&keys, "a shop signs with a secret or with a key; give one of the two files");
+    }
+}
+
+/// Half of the way encrypted would look like all of it.
+fn check_redis_tls(redis: &Redis, rules: &mut Rules<'_>) {
+    let encrypted = redis.urls.iter().filter(|url| url.starts_with("rediss://")).count();
+    if encrypted > 0 && encrypted < redis.urls.len() {
+        rules.broken(&["redis.urls"], "some are \"rediss://\" and some are not; all or none");
+    }
+    for (key, file) in [
+        ("redis.tls_ca", &redis.tls_ca),
+        ("redis.tls_cert", &redis.tls_cert),
+        ("redis.tls_key", &redis.tls_key),
+    ] {
+        if file.is_some() && encrypted == 0 {
+            rules.broken(&[key, "redis.urls"], "is of use only with \"rediss://\" addresses");
+        }
+    }
+    if redis.tls_cert.is_some() != redis.tls_key.is_some() {
+        let problem = "a certificate and its key go together; give both files, or none";
+        rules.broken(&["redis.tls_cert", "redis.tls_key"], problem);
     }
 }
 

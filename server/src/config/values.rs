@@ -45,7 +45,8 @@ pub fn redis_url(given: &Value) -> Result<String, String> {
     let shape = "write \"redis://10.0.0.5:6379\"";
     let wrong = || format!("{} is not the address of a Redis; {shape}", shown(given));
     let text = given.as_str().ok_or_else(wrong)?.trim_end_matches('/');
-    let host = text.strip_prefix("redis://").ok_or_else(wrong)?;
+    let host = text.strip_prefix("redis://").or_else(|| text.strip_prefix("rediss://"));
+    let host = host.ok_or_else(wrong)?;
     if host.contains('@') {
         let hint = "name the user in redis.user and a file in redis.password_file";
         return Err(format!("an address with a password in it; {hint}"));

@@ -6,6 +6,7 @@
 //! on its way and give their leases back. Each step has a deadline and says how it went.
 
 mod acts;
+pub mod copies;
 mod installation;
 mod keyring;
 mod keys;

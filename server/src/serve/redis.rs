@@ -3,10 +3,11 @@
 //! Lives here: from the configuration to an open store. Stays out: how it is kept there
 //! (`waitroom_redis`).
 
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use waitroom_redis::{Level, Login, OpenError, Options, RedisStore, Where};
+use waitroom_redis::{Level, Login, OpenError, Options, RedisStore, Tls, Where};
 use waitroom_store::{LeaseName, RoomName, Seams, Store};
 
 use super::say;
@@ -74,23 +75,32 @@ fn options(config: &Config) -> Result<Options, Failure> {
             Level::Sync { replicas_required: redis.replicas_required as u32 }
         }
     };
-    let password = redis.password_file.as_ref().map(|path| {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Failure::new(Exit::NotThere, format!("redis.password_file {}: {error}", path.display()))
-                .means("the server does not start")
-        })?;
-        Ok(text.lines().next().unwrap_or_default().to_owned())
-    });
+    let password = read("password_file", redis.password_file.as_deref())?;
+    let first_line = |bytes: Vec<u8>| {
+        String::from_utf8_lossy(&bytes).lines().next().unwrap_or_default().to_owned()
+    };
+    let (cert, key) =
+        (read("tls_cert", redis.tls_cert.as_deref())?, read("tls_key", redis.tls_key.as_deref())?);
     let mut options = Options::new(servers, level);
     options.login = Login {
         user: redis.user.clone(),
-        password: password.transpose()?,
+        password: password.map(first_line),
         database: redis.database as i64,
     };
+    options.tls = Tls { ca: read("tls_ca", redis.tls_ca.as_deref())?, client: cert.zip(key) };
     options.on_disks = redis.replicas_wait == ReplicasWait::Disk;
     options.prefix = redis.prefix.clone();
     options.queue_max = config.store.queue_max as usize;
     Ok(options)
+}
+
+/// What is in a file that a key of `[redis]` names.
+fn read(key: &str, path: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    std::fs::read(path).map(Some).map_err(|error| {
+        Failure::new(Exit::NotThere, format!("redis.{key} {}: {error}", path.display()))
+            .means("the server does not start")
+    })
 }
 
 /// Waits until nobody holds these rooms: whoever died held them for a moment longer. Somebody who

@@ -1,11 +1,13 @@
 //! The real binary on a real Redis: places outlive both, a Redis that is away is told and waited
 //! for, and one that would lose places is refused.
 
+mod failover;
 #[path = "../serve/instance.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod instance;
 #[path = "../../../crates/redis/tests/common/servers.rs"]
 mod servers;
+mod wiped;
 
 use std::process::{Command, Output, Stdio};
 
@@ -75,6 +77,30 @@ fn a_redis_that_is_away_is_told_and_waited_for() {
     assert_eq!(server.status(&late)["position"], 2);
     let said = server.stop();
     assert_eq!(said.matches("room lost the store").count(), 1, "{said}");
+}
+
+/// A Redis that says nothing is not known to be away until an answer is overdue. Meanwhile no board
+/// can be made, and whoever joined last is on none.
+#[test]
+fn a_place_that_is_on_no_board_yet_is_never_called_lost() {
+    let redis = Server::redis(&DURABLE);
+    let server = Instance::with(&settings(&redis.url(), "redis-sync"));
+    for round in 0..4 {
+        server.join(10 * round);
+        let token = server.join(10 * round + 1)["token"].as_str().expect("a token").to_owned();
+        redis.signal("STOP");
+        let seen = std::thread::scope(|scope| {
+            // Something is on its way, so that no board can follow.
+            scope.spawn(|| server.post("/v1/rooms/default/join", &[]));
+            let bearer = format!("Authorization: Bearer {token}");
+            server.get("/v1/rooms/default/status", &["-H", &bearer])
+        });
+        redis.signal("CONT");
+        assert!(matches!(seen.status, 200 | 503), "{seen:?}");
+        let join = || server.post("/v1/rooms/default/join", &[]);
+        soon("a join that is taken", || (join().status == 201).then_some(()));
+        assert!(server.status(&token)["position"].is_number(), "it is there");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! [`Name`] and its line in `docs/benchmarks.md`.
 
 pub mod classic;
+pub mod cluster;
 pub mod cpu;
 pub mod data;
 pub mod disk;
@@ -72,6 +73,8 @@ enum Name {
     Billion,
     /// The engine with the file store: durable joins and their acknowledgement.
     Journal,
+    /// Engines on one Redis beside the classic design: its CPU time, its memory, a takeover.
+    Cluster,
     /// The server over HTTP: status, heartbeat, board and join beside bare servers.
     Http,
     /// The gate before a site, beside nginx as a plain reverse proxy.
@@ -114,6 +117,7 @@ fn run(args: &Args) -> Outcome {
     if let Some(part) = &args.part {
         return match args.name {
             Name::Queue => part::answer(queue::part(part)?),
+            Name::Cluster => cluster::part(part),
             Name::Http => http::peer(part),
             Name::Live => live::part(part),
             Name::Overload => overload::part(part),
@@ -126,6 +130,7 @@ fn run(args: &Args) -> Outcome {
         Name::Queue => ("queue", queue::run(scale)?),
         Name::Billion => ("billion", queue::billion()?),
         Name::Journal => ("journal", journal::run(scale)?),
+        Name::Cluster => ("cluster", cluster::run(scale)?),
         Name::KillServer => ("kill-server", kill::run(args.cycles)?),
         Name::Overload => ("overload", overload::run(scale)?),
         Name::Gate => ("gate", gate::run(scale)?),

@@ -1,4 +1,5 @@
-//! An engine on the file store, as a server would run it, for benchmarks to send commands to.
+//! An engine on the file store, as a server would run it, and rooms of any engine, for benchmarks
+//! to send commands to.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use waitroom_core::{Actor, Command, Fresh, Reply, Settings};
 use waitroom_engine::{Config, Engine, RoomHandle, Vault};
 use waitroom_store::file::Options;
-use waitroom_store::{FileStore, RoomName, Seams};
+use waitroom_store::{FileStore, RoomName, Seams, Store};
 
 use crate::failure::{Failure, OrFail, Outcome};
 
@@ -19,7 +20,7 @@ pub fn engine(folder: &Path) -> Outcome<Engine<FileStore>> {
 }
 
 /// A room in which everybody queues and nobody is let in.
-pub async fn room(engine: &Engine<FileStore>, name: &str) -> Outcome<RoomHandle> {
+pub async fn room<S: Store>(engine: &Engine<S>, name: &str) -> Outcome<RoomHandle> {
     let name = RoomName::parse(name).or_fail(|| format!("name a room {name}"))?;
     let room = engine.open(&name).await.or_fail(|| format!("open the room {name}"))?;
     let settings = Box::new(Settings { rate: None, queue_all: true, ..Settings::default() });
@@ -37,7 +38,8 @@ pub fn is_new_place(reply: &Reply) -> bool {
 }
 
 /// There is no draw in these rooms, so there is no secret to keep.
-struct NoVault;
+#[derive(Debug)]
+pub struct NoVault;
 
 impl Vault for NoVault {
     fn seal(&self, _: &str, secret: &[u8]) -> Vec<u8> {

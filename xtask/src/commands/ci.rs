@@ -70,7 +70,7 @@ const DEMO_LIMIT: Duration = Duration::from_secs(10 * 60);
 const KILL_CYCLES: u64 = 3;
 const KILL_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// The benchmarks that show that frame, peers and all that they measure still work.
-const BENCH_SMOKE: [&str; 4] = ["queue", "journal", "http", "live"];
+const BENCH_SMOKE: [&str; 5] = ["queue", "journal", "http", "live", "cluster"];
 
 pub fn run(args: &Args) -> Outcome {
     let chosen: Vec<&Step> = STEPS.iter().filter(|step| is_chosen(args, step.name)).collect();

@@ -23,9 +23,9 @@ pub struct Args {
     /// Only every N-th mutant, beginning with the K-th (from 0): `--shard K/N`. For `mutants`.
     #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
     shard: Option<Shard>,
-    /// How often the power is cut (kill-server).
-    #[arg(long, default_value_t = KILL_CYCLES)]
-    cycles: u64,
+    /// How often the power is cut (kill-server, 100), or a primary of Redis fails (redis, 50).
+    #[arg(long)]
+    cycles: Option<u64>,
 }
 
 struct Job {
@@ -40,6 +40,8 @@ const JOBS: &[Job] = &[
     Job { name: "billion", command: billion },
     // The server killed under a crowd: is anything lost that was acknowledged?
     Job { name: "kill-server", command: kill_server },
+    // Servers of Redis that fail under load: is anything lost that was acknowledged?
+    Job { name: "redis", command: redis },
     // Ten times more people than the server can take, and ten thousand idle sockets.
     Job { name: "overload", command: overload },
     // Coverage-guided fuzzing of everything that reads hostile bytes, minutes for each target.
@@ -47,6 +49,7 @@ const JOBS: &[Job] = &[
 ];
 
 const KILL_CYCLES: u64 = 100;
+const REDIS_CYCLES: u64 = 50;
 
 /// A sample of the mutants that can be taken again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +133,18 @@ fn billion(_: &Args) -> Outcome<Run> {
 
 fn kill_server(args: &Args) -> Outcome<Run> {
     bench::build().run()?;
-    Ok(bench::command().arg("kill-server").arg("--cycles").arg(args.cycles.to_string()))
+    let cycles = args.cycles.unwrap_or(KILL_CYCLES);
+    Ok(bench::command().arg("kill-server").arg("--cycles").arg(cycles.to_string()))
+}
+
+/// The stories of CI, told more often: the store by itself, then one instance under a crowd. The
+/// loss of `redis-async` is printed with them.
+fn redis(args: &Args) -> Outcome<Run> {
+    let cycles = args.cycles.unwrap_or(REDIS_CYCLES).to_string();
+    // In one go, so that both are built before the first begins.
+    let run = Run::new("cargo test --workspace --test failover --test redis -- --nocapture")
+        .args(["--skip", "places_outlive", "--skip", "a_redis_that", "--skip", "killed_twice"]);
+    Ok(run.env("WAITROOM_REDIS_CYCLES", &cycles))
 }
 
 fn overload(_: &Args) -> Outcome<Run> {

@@ -2,7 +2,7 @@
 //!
 //! Installs only what is missing, and says what for. To add a need: a line in [`NEEDS`].
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, OrFail, Outcome};
 use crate::shell::{Run, find_program};
 
 /// A program that some test or benchmark starts, and the Debian package that carries it.
@@ -23,6 +23,11 @@ const NEEDS: &[Need] = &[
         program: "redis-sentinel",
         package: "redis-sentinel",
         because: "watches the primary in the tests of the store on Redis",
+    },
+    Need {
+        program: "valkey-server",
+        package: "valkey-server",
+        because: "can say what is on disks (WAITAOF), which Debian's Redis cannot",
     },
     Need {
         program: "redis-cli",
@@ -75,7 +80,12 @@ const NEEDS: &[Need] = &[
         package: "python3-venv",
         because: "foreign gRPC and OpenAPI clients, in virtual environments of their own",
     },
-    Need { program: "go", package: "golang-go", because: "the example in Go" },
+    Need {
+        program: "go",
+        package: "golang-go",
+        because: "the example in Go, and what reads the compose file of deploy/",
+    },
+    Need { program: "systemd-analyze", package: "systemd", because: "judges the unit of deploy/" },
     Need { program: "java", package: "default-jdk-headless", because: "the example in Java" },
     Need { program: "mvn", package: "maven", because: "the libraries of that example" },
     Need { program: "php", package: "php-cli", because: "the example in PHP" },
@@ -150,6 +160,10 @@ fn install<'a>(needs: impl Iterator<Item = &'a Need>) -> Outcome {
         )));
     }
     Run::new("apt-get update").run()?;
+    let wanted = missing.iter().any(|need| need.package == BACKPORTED);
+    if wanted && Run::new("apt-cache show").arg(BACKPORTED).read().is_err() {
+        add_backports()?;
+    }
     install.run()?;
     // A package that installs cleanly under another program name would otherwise be found out
     // minutes later, by a benchmark.
@@ -162,6 +176,47 @@ fn install<'a>(needs: impl Iterator<Item = &'a Need>) -> Outcome {
     }
 }
 
+/// Not in Debian 12 itself, but in its backports, which apt takes when nobody else has it.
+const BACKPORTED: &str = "valkey-server";
+const SOURCES: &str = "/etc/apt/sources.list.d";
+
+/// Adds the backports of this release, from where the release itself comes.
+fn add_backports() -> Outcome {
+    let read = |file: &str| std::fs::read_to_string(file).or_fail(|| format!("read {file}"));
+    let release = read("/etc/os-release")?;
+    let name = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let name = name.ok_or_else(|| Failure::new("/etc/os-release names no release"))?;
+    let text = backports(&read(&format!("{SOURCES}/debian.sources"))?, name);
+    let file = format!("{SOURCES}/backports.sources");
+    std::fs::write(&file, text).or_fail(|| format!("write {file}"))?;
+    Run::new("apt-get update").run()
+}
+
+/// The first of the sources, for the backports of a release.
+fn backports(sources: &str, release: &str) -> String {
+    let first = sources.lines().skip_while(|line| line.is_empty());
+    let first =
+        first.take_while(|line| !line.is_empty()).map(|line| match line.starts_with("Suites:") {
+            true => format!("Suites: {release}-backports\n"),
+            false => format!("{line}\n"),
+        });
+    first.collect()
+}
+
 fn is_root() -> bool {
     Run::new("id -u").read().is_ok_and(|id| id.trim() == "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backports_come_from_where_the_release_comes_from() {
+        let sources = "Types: deb\nURIs: http://mirror/debian\nSuites: bookworm bookworm-updates\n\
+                       Components: main\nSigned-By: keyring\n\nTypes: deb\nSuites: security\n";
+        let wanted = "Types: deb\nURIs: http://mirror/debian\nSuites: bookworm-backports\n\
+                      Components: main\nSigned-By: keyring\n";
+        assert_eq!(backports(sources, "bookworm"), wanted);
+    }
 }

@@ -131,8 +131,9 @@ pub async fn look(room: &RoomDesk, presented: &Presented) -> Result<(Arc<Board>,
     match room.look(&board, presented) {
         Ok(sight) => Ok((board, sight)),
         Err(problem) if room.is_behind(&board, &problem) => {
-            let (board, _) = room.newest_board().await;
-            let sight = room.look(&board, presented)?;
+            let (board, stale) = room.newest_board().await;
+            let sight = room.look(&board, presented);
+            let sight = sight.map_err(|problem| room.waited(stale, problem))?;
             Ok((board, sight))
         }
         Err(problem) => Err(problem),

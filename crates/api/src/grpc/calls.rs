@@ -169,8 +169,8 @@ pub(super) async fn look<R>(
         Ok(sight) => sight,
         // The ticket is younger than the board.
         Err(_) => {
-            let (board, _) = room.newest_board().await;
-            room.look(&board, &presented)?
+            let (board, stale) = room.newest_board().await;
+            room.look(&board, &presented).map_err(|problem| room.waited(stale, problem))?
         }
     };
     let sight = if sight.view.status == Ticket::Admitted {

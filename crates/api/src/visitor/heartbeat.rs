@@ -32,8 +32,9 @@ pub fn heartbeat(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     }
     drop(board);
     Answering::later(async move {
-        let (board, _) = room.newest_board().await;
-        answer(&mut ask, &room, &board, &holder)
+        let (board, stale) = room.newest_board().await;
+        let answer = answer(&mut ask, &room, &board, &holder);
+        answer.map_err(|problem| room.waited(stale, problem))
     })
 }
 

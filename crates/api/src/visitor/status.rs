@@ -78,7 +78,7 @@ async fn long_poll(
         Some(seen) => room.board_since(seen).await,
         None => room.newest_board().await,
     };
-    let first = room.look(&board, &presented)?;
+    let first = room.look(&board, &presented).map_err(|problem| room.waited(stale, problem))?;
     // Whoever waits for an answer is there, from the first moment on.
     room.handle().beat(first.view.ticket);
     let matched = ask.head.headers.get(header::IF_NONE_MATCH).cloned();

@@ -1,6 +1,8 @@
 //! The outbox as a whole: real rooms, real logs, real buses.
 
 mod checker;
+#[path = "../../../redis/tests/common/cutter.rs"]
+mod cutter;
 mod duty;
 mod golden;
 mod house;
@@ -9,3 +11,6 @@ mod nats;
 mod parts;
 mod poison;
 mod relay;
+#[path = "../../../redis/tests/common/servers.rs"]
+mod servers;
+mod went_back;

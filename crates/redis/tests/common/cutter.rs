@@ -23,6 +23,8 @@ struct State {
     closed: bool,
     /// Answers of the server that are still let through; then everything is cut.
     answers_left: Option<u32>,
+    /// Where the way leads.
+    to: u16,
 }
 
 impl Cutter {
@@ -31,7 +33,7 @@ impl Cutter {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let cutter = Cutter {
             port: listener.local_addr().expect("it is bound").port(),
-            state: Arc::default(),
+            state: Arc::new(Mutex::new(State { to: port, ..State::default() })),
         };
         let state = cutter.state.clone();
         std::thread::spawn(move || {
@@ -41,7 +43,7 @@ impl Cutter {
                 if known.closed {
                     continue;
                 }
-                let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+                let Ok(server) = TcpStream::connect(("127.0.0.1", known.to)) else { continue };
                 let _ = (client.set_nodelay(true), server.set_nodelay(true));
                 let both = [client.try_clone(), server.try_clone()];
                 known.open.extend(both.into_iter().flatten());
@@ -79,6 +81,13 @@ impl Cutter {
         let mut state = self.state();
         state.closed = false;
         state.answers_left = None;
+    }
+
+    /// From now on the way leads to another server: what a virtual address does.
+    pub fn lead_to(&self, port: u16) {
+        let mut state = self.state();
+        state.to = port;
+        state.cut();
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {

@@ -21,7 +21,7 @@ use std::{
 };
 
 /// How long anything here may take before the test fails.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// One server with its folder.
 #[derive(Debug)]
@@ -33,6 +33,9 @@ pub struct Server {
     dir: PathBuf,
     child: Option<Child>,
 }
+
+/// A second port of the same server, `{tls}` in its settings, is so far above its own.
+pub const TLS_ABOVE: u16 = 10_000;
 
 /// Settings with which every acknowledged write is on this server's disk.
 pub const DURABLE: [&str; 6] = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
@@ -51,7 +54,9 @@ impl Server {
         loop {
             let port = some_port();
             let dir = folder(port);
-            let mut args: Vec<String> = settings.iter().map(|it| it.to_string()).collect();
+            let tls = (port + TLS_ABOVE).to_string();
+            let mut args: Vec<String> =
+                settings.iter().map(|it| it.replace("{tls}", &tls)).collect();
             args.extend(["--repl-diskless-sync-delay".into(), "0".into()]);
             let program = program.to_owned();
             let mut server = Server { port, program, config: None, args, dir, child: None };
@@ -68,6 +73,31 @@ impl Server {
         while !self.begin() {
             assert!(Instant::now() < deadline, "{} {} did not come back", self.program, self.port);
         }
+    }
+
+    /// The same, but as a replica of that one, whatever it was before.
+    pub fn restart_as_replica_of(&mut self, primary: u16) {
+        if let Some(at) = self.args.iter().position(|arg| arg == "--replicaof") {
+            self.args.drain(at..at + 3);
+        }
+        let follows = ["--replicaof", "127.0.0.1", &primary.to_string()].map(str::to_owned);
+        self.args.extend(follows);
+        self.restart();
+    }
+
+    /// Whether it takes itself for a primary.
+    pub fn is_primary(&self) -> bool {
+        say(self.port, "ROLE").is_some_and(|said| said.starts_with("master"))
+    }
+
+    /// Whether a replica of it is there and has all of it.
+    pub fn is_followed(&self) -> bool {
+        say(self.port, "INFO replication").is_some_and(|said| said.contains("state=online"))
+    }
+
+    /// Whether it was started and not ended by us.
+    pub fn runs(&self) -> bool {
+        self.child.is_some()
     }
 
     /// Whether it came up. A server that could not bind ends by itself.
@@ -144,12 +174,30 @@ pub struct Sentinels {
 impl Sentinels {
     pub const NAME: &'static str = "shop";
 
+    /// Sentinels that see to nothing by themselves: a busy machine is not a dead one.
     pub fn start(settings: &[&str]) -> Sentinels {
+        Sentinels::watching(settings, 60_000)
+    }
+
+    /// Sentinels that promote the replica when the primary is silent for so long.
+    pub fn watching(settings: &[&str], down_after_ms: u32) -> Sentinels {
         let primary = Server::redis(settings);
-        let port = primary.port.to_string();
+        let (to_replica, to_sentinels) = (primary.port, primary.port);
+        Sentinels::around(primary, to_replica, to_sentinels, settings, down_after_ms)
+    }
+
+    /// The same around a primary that replica and sentinels reach at ports of their own.
+    pub fn around(
+        primary: Server,
+        to_replica: u16,
+        to_sentinels: u16,
+        settings: &[&str],
+        down_after_ms: u32,
+    ) -> Sentinels {
+        let port = to_replica.to_string();
         let replica = Server::redis(&[settings, &["--replicaof", "127.0.0.1", &port]].concat());
-        until("a replica is online", || primary.say("INFO replication").contains("state=online"));
-        let sentinels = (0..3).map(|_| sentinel(&port)).collect();
+        until("a replica is online", || primary.is_followed());
+        let sentinels = (0..3).map(|_| sentinel(to_sentinels, down_after_ms)).collect();
         let all = Sentinels { servers: vec![primary, replica], sentinels };
         until("the sentinels know each other and the replica", || {
             all.sentinels.iter().all(|sentinel| {
@@ -167,9 +215,36 @@ impl Sentinels {
     pub fn urls(&self) -> Vec<String> {
         self.sentinels.iter().map(Server::url).collect()
     }
+
+    /// The port that most sentinels name as the primary's.
+    pub fn named(&self) -> u16 {
+        let ask = format!("SENTINEL GET-MASTER-ADDR-BY-NAME {}", Sentinels::NAME);
+        let named = |sentinel: &Server| -> Option<u16> {
+            say(sentinel.port, &ask)?.lines().nth(1)?.trim().parse().ok()
+        };
+        let mut named: Vec<u16> = self.sentinels.iter().filter_map(named).collect();
+        named.sort_unstable();
+        named.get(named.len() / 2).copied().unwrap_or_default()
+    }
+
+    /// Where in `servers` the primary is that the sentinels name.
+    pub fn primary(&self) -> usize {
+        let named = self.named();
+        let is_it = |server: &Server| server.port == named;
+        self.servers.iter().position(is_it).expect("the sentinels name one of ours")
+    }
+
+    /// Waits until the other one is the primary for all.
+    pub fn until_promoted(&self, from: usize) -> usize {
+        let other = 1 - from;
+        until("the replica is promoted", || {
+            self.named() == self.servers[other].port && self.servers[other].is_primary()
+        });
+        other
+    }
 }
 
-fn sentinel(primary: &str) -> Server {
+fn sentinel(primary: u16, down_after_ms: u32) -> Server {
     // A sentinel writes its configuration, so it has one as a file, and its port in it.
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -179,7 +254,7 @@ fn sentinel(primary: &str) -> Server {
         let name = Sentinels::NAME;
         let text = format!(
             "sentinel monitor {name} 127.0.0.1 {primary} 2\n\
-             sentinel down-after-milliseconds {name} 60000\n\
+             sentinel down-after-milliseconds {name} {down_after_ms}\n\
              sentinel failover-timeout {name} 3000\n"
         );
         fs::write(&config, text).expect("a new folder is writable");
@@ -199,14 +274,21 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// One that sees to nothing by itself: a busy machine is not a dead one.
     pub fn start(settings: &[&str]) -> Cluster {
+        Cluster::watching(settings, 60_000)
+    }
+
+    /// One that promotes a replica when its primary is silent for so long.
+    pub fn watching(settings: &[&str], timeout_ms: u32) -> Cluster {
+        let timeout_ms = timeout_ms.to_string();
         let cluster = [
             "--cluster-enabled",
             "yes",
             "--cluster-config-file",
             "nodes.conf",
             "--cluster-node-timeout",
-            "60000",
+            &timeout_ms,
         ];
         let settings = [settings, &cluster].concat();
         let servers: Vec<Server> = (0..6).map(|_| Server::redis(&settings)).collect();
@@ -217,16 +299,22 @@ impl Cluster {
             .output()
             .expect("redis-cli is needed for this test: apt-get install redis-tools");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stdout));
+        let cluster = Cluster { servers };
+        cluster.until_whole();
+        cluster
+    }
+
+    /// Waits until all agree that nothing is missing, and every primary is followed.
+    pub fn until_whole(&self) {
         until("the cluster is whole", || {
             let whole = |server: &Server| {
-                let said = server.say("CLUSTER INFO");
-                said.contains("cluster_state:ok") && said.contains("cluster_size:3")
+                say(server.port, "CLUSTER INFO").is_some_and(|said| {
+                    said.contains("cluster_state:ok") && said.contains("cluster_size:3")
+                })
             };
-            let followed =
-                |server: &&Server| server.say("INFO replication").contains("state=online");
-            servers.iter().all(whole) && servers.iter().filter(followed).count() == 3
+            let followed = |server: &&Server| server.is_primary() && server.is_followed();
+            self.servers.iter().all(whole) && self.servers.iter().filter(followed).count() == 3
         });
-        Cluster { servers }
     }
 
     pub fn urls(&self) -> Vec<String> {

@@ -29,7 +29,7 @@ const LIST: &str = "BACKUP";
 /// Epochs left out after a restore. The time that was lost had its own; tickets of that time must
 /// not be taken for tickets of now. A room would have to change hands a thousand times in the lost
 /// time to reach this.
-pub(crate) const EPOCHS_LEFT_OUT: u32 = 1_000;
+pub const EPOCHS_LEFT_OUT: u32 = 1_000;
 const COPY_BYTES: usize = 1 << 20;
 
 /// What a backup holds.

@@ -18,6 +18,7 @@ mod index;
 mod journal;
 mod outcome;
 mod portable;
+mod portable_any;
 mod record;
 mod recover;
 mod repair;
@@ -28,11 +29,14 @@ mod store;
 mod threads;
 mod tidy;
 
-pub use backup::{BackupReport, restore};
+pub use backup::{BackupReport, EPOCHS_LEFT_OUT, restore};
 pub use book::{Alarm, Options};
 pub use journal::Journal;
 pub use outcome::{Control, Controlled, Failure, Staged};
-pub use portable::{Import, Portable, PortableError};
+pub use portable::{
+    Import, Portable, PortableError, check as check_portable, snapshot as snapshot_of_portable,
+};
+pub use portable_any::export_of;
 pub use recover::{Cut, OpenError, RecoveryReport};
 pub use repair::{CutReport, cut};
 pub use store::FileStore;

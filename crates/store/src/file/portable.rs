@@ -26,10 +26,10 @@ use crate::{
     snapshot::Snapshot,
 };
 
-const MAGIC: &[u8; 8] = b"WRROOM01";
+pub(super) const MAGIC: &[u8; 8] = b"WRROOM01";
 const ITEM_HEAD: usize = 1 + 4 + 4;
 const WRITE_BYTES: usize = 1 << 20;
-const READ_BYTES: usize = 1 << 20;
+pub(super) const READ_BYTES: usize = 1 << 20;
 
 /// What a portable file holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,7 +190,7 @@ fn first_before<D: Disk>(
         .ok_or_else(|| Error::Unavailable { why: "trimmed meanwhile".into() })
 }
 
-fn write_batch(body: &mut Vec<u8>, stored: &Stored) {
+pub(super) fn write_batch(body: &mut Vec<u8>, stored: &Stored) {
     body.extend_from_slice(&stored.epoch.to_le_bytes());
     body.extend_from_slice(&stored.nonce.to_le_bytes());
     body.extend_from_slice(&stored.number.to_le_bytes());
@@ -200,14 +200,14 @@ fn write_batch(body: &mut Vec<u8>, stored: &Stored) {
     body.extend_from_slice(&stored.payload);
 }
 
-struct Out<F> {
-    file: F,
-    buffer: Vec<u8>,
-    offset: u64,
+pub(super) struct Out<F> {
+    pub file: F,
+    pub buffer: Vec<u8>,
+    pub offset: u64,
 }
 
 impl<F: DiskFile> Out<F> {
-    fn item(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    pub fn item(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let start = self.buffer.len();
         self.buffer.push(kind);
         self.buffer.extend_from_slice(&[0; 8]);
@@ -220,7 +220,7 @@ impl<F: DiskFile> Out<F> {
         if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         self.file.write_at(self.offset, &self.buffer)?;
         self.offset += self.buffer.len() as u64;
         self.buffer.clear();
@@ -431,14 +431,14 @@ fn chain_at(bytes: &[u8], at: usize) -> Chain {
 }
 
 /// Reads a file from end to end and says what is in it.
-pub(crate) fn check<D: Disk>(disk: &D, path: &Path) -> Result<Import, Error> {
+pub fn check<D: Disk>(disk: &D, path: &Path) -> Result<Import, Error> {
     let mut portable = Portable::open(disk, path)?;
     while portable.next_batch()?.is_some() {}
     Ok(portable.import)
 }
 
 /// The snapshot in a file, if there is one.
-pub(crate) fn snapshot<D: Disk>(disk: &D, path: &Path) -> Result<Option<Snapshot>, Error> {
+pub fn snapshot<D: Disk>(disk: &D, path: &Path) -> Result<Option<Snapshot>, Error> {
     let mut portable = Portable::open(disk, path)?;
     portable.keep_chunks = true;
     // The snapshot comes before the batches: the first one ends the search.

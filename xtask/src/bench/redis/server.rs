@@ -124,6 +124,12 @@ impl Server {
         text.parse().or_fail(|| format!("read used_memory of {text:?}"))
     }
 
+    /// Bytes that Redis read from the network so far.
+    pub fn bytes_read(&self) -> Outcome<u64> {
+        let text = self.connect_and_ask("total_net_input_bytes")?;
+        text.parse().or_fail(|| format!("read total_net_input_bytes of {text:?}"))
+    }
+
     /// The settings, for the reader of the figures.
     pub fn line(&self) -> String {
         format!("redis-server {}, {:?}, on loopback", self.version, self.append_only)
