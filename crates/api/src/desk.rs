@@ -90,8 +90,20 @@ pub trait OutboxDesk: Send + Sync + 'static {
         from: u64,
     ) -> Pending<'a, Result<(), Problem>>;
 
+    /// Messages that a webhook did not take: what there is, one of them, sent again, thrown away.
+    fn dead<'a>(&'a self, asked: DeadAsked<'a>) -> Pending<'a, Result<serde_json::Value, Problem>>;
+
     /// Checkouts heard, as (bus, what came of it, how many).
     fn checkouts(&self) -> Vec<(&'static str, &'static str, u64)>;
+}
+
+/// What is asked of dead letters. A letter's id is `SINK.EVENT.INDEX`.
+#[derive(Clone, Copy, Debug)]
+pub enum DeadAsked<'a> {
+    List,
+    Show { room: &'a RoomName, id: &'a str },
+    Replay { room: &'a RoomName, id: &'a str },
+    Drop { room: &'a RoomName, id: &'a str },
 }
 
 /// A place that events go to, at one moment.
@@ -102,6 +114,8 @@ pub struct SinkPicture {
     pub sent: u64,
     pub failures: u64,
     pub gaps: u64,
+    /// Dead letters; none for a sink that has none ever.
+    pub dead: Option<u64>,
     /// Why the last delivery failed; none since one went well.
     pub trouble: Option<String>,
     pub lags: Vec<SinkLag>,

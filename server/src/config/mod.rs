@@ -33,6 +33,7 @@ use waitroom_store::seal::MasterKey;
 use crate::failure::Exit;
 
 pub use environment::Environment;
+pub use events::Hook;
 pub use mistakes::Mistakes;
 pub use sections::{
     Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass, PassAlgorithm,
@@ -61,6 +62,8 @@ pub struct Config {
     pub telemetry: Telemetry,
     pub events: Events,
     pub rooms: BTreeMap<RoomName, Settings>,
+    /// Where events are posted to.
+    pub hooks: Vec<Hook>,
     /// The sites that this server stands before.
     pub sites: Vec<Site>,
     /// What every site begins with.
@@ -97,7 +100,10 @@ impl Config {
         let mut wrong = environment.lay_over(&mut all, &mut source);
         let rooms = read_rooms(all.remove("rooms"), &mut wrong);
         let sites = gate::read_sites(all.remove("sites"), &all, &mut wrong);
+        let more_hooks = events::read_hooks(all.remove("webhooks"), &mut wrong);
         let sections = sections::read(all, &defaults(), &mut wrong);
+        let first_hook = events::first_hook(&sections.events.webhook, &mut wrong);
+        let hooks = first_hook.into_iter().chain(more_hooks).collect();
         together::check(&sections, &mut wrong);
         let master_key = environment.master_key(&mut wrong);
         if !wrong.is_empty() {
@@ -131,6 +137,7 @@ impl Config {
             telemetry,
             events,
             rooms,
+            hooks,
             sites,
             gate,
             master_key,

@@ -18,7 +18,7 @@ use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
 use waitroom_outbox::Filter;
 use waitroom_store::RoomName;
 
-use super::events::{kinds, servers, topic};
+use super::events::{hook_url, kinds, servers, topic};
 use super::gate::{
     gate_name, host_pattern, local_path, origin, room_name, rule, waiting_status, when,
 };
@@ -173,6 +173,7 @@ tables!(Events {
     nats: EventsNats,
     kafka: EventsKafka,
     checkouts: EventsCheckouts,
+    webhook: EventsWebhook,
 });
 
 section!(EventsOutbox {
@@ -208,6 +209,18 @@ section!(EventsCheckouts {
     expired: String = topic,
     group: String = topic,
     dead_letter: String = topic,
+});
+
+section!(EventsWebhook {
+    url: Option<Uri> = |it| or_none(it, hook_url),
+    secret_file: Option<PathBuf> = |it| or_none(it, file),
+    events: Filter = kinds,
+    rooms: Vec<RoomName> = list(room_name),
+    allow_private: bool = flag,
+    ca: Option<PathBuf> = |it| or_none(it, file),
+    timeout: Duration = span(TIMEOUT_MIN..=Duration::from_secs(120)),
+    patience: Duration = span(Duration::from_secs(1)..=30 * DAY),
+    retry_most: Duration = span(Duration::from_secs(1)..=HOUR),
 });
 
 section!(Gate {
@@ -259,6 +272,18 @@ pub fn read_site(
     let mut entries = gate.clone();
     entries.extend(site);
     Gate::read(&mut Table { path: path.to_owned(), entries, defaults: gate, wrong })
+}
+
+/// A webhook: what it says, laid over what every webhook begins with.
+pub fn read_hook(
+    path: &str,
+    hook: Map<String, Value>,
+    defaults: &Map<String, Value>,
+    wrong: &mut Vec<Mistake>,
+) -> EventsWebhook {
+    let mut entries = defaults.clone();
+    entries.extend(hook);
+    EventsWebhook::read(&mut Table { path: path.to_owned(), entries, defaults, wrong })
 }
 
 const MILLION: u64 = 1_000_000;
@@ -360,8 +385,9 @@ impl Table<'_> {
     /// What nobody asked for is no key.
     fn close(&mut self, known: &[&str]) {
         for key in self.entries.keys() {
-            // Rooms and sites are read apart, but whoever mistypes them means them.
-            let apart = if self.path.is_empty() { &["rooms", "sites"][..] } else { &[] };
+            // These are read apart, but whoever mistypes them means them.
+            let apart =
+                if self.path.is_empty() { &["rooms", "sites", "webhooks"][..] } else { &[] };
             let known = known.iter().chain(apart).copied();
             self.wrong.push(Mistake::unknown_key(self.path_of(key), key, known));
         }

@@ -6,6 +6,7 @@
 //! on its way and give their leases back. Each step has a deadline and says how it went.
 
 mod acts;
+mod hooks;
 mod installation;
 mod keyring;
 mod keys;
@@ -250,7 +251,8 @@ impl Serve {
         let known: Arc<dyn GateDesk> = gate.clone();
         let _ = desk.gate.set(Arc::downgrade(&known));
 
-        let outbox = outbox::begin(&config, &house, &desk, &instance);
+        let endpoints = hooks::open(&config, &house).await?;
+        let outbox = outbox::begin(&config, &house, &desk, endpoints, &instance);
         let mut ending = Ending::listen();
         match (&self.stage, &self.protects) {
             (Some(stage), _) => stage.is_up(&addresses, fresh_key.as_deref()),

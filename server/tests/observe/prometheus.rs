@@ -196,6 +196,7 @@ fn a_real_prometheus_scrapes_the_server_draws_the_dashboard_and_raises_alerts() 
         "waitroom_events_sent_total",
         "waitroom_events_failures_total",
         "waitroom_events_gaps_total",
+        "waitroom_events_dead_letters",
         "waitroom_events_lag",
         "waitroom_checkouts_total",
     ];

@@ -65,6 +65,7 @@ families! {
     EVENTS_SENT Counter "waitroom_events_sent_total" ["sink"] "Messages that a sink acknowledged, repeats included.";
     EVENTS_FAILURES Counter "waitroom_events_failures_total" ["sink"] "Deliveries to a sink that failed and are tried again.";
     EVENTS_GAPS Counter "waitroom_events_gaps_total" ["sink"] "Stretches of a log that were given up for a sink that did not keep up.";
+    EVENTS_DEAD Gauge "waitroom_events_dead_letters" ["sink"] "Messages that a webhook did not take and that nobody has sent again or thrown away.";
     EVENTS_LAG Gauge "waitroom_events_lag" ["sink", "room"] "Events of the log that a sink has not acknowledged.";
     EVENTS_LAG_SECONDS Gauge "waitroom_events_lag_seconds" ["sink", "room"] "How long the oldest of them has waited.";
     CHECKOUTS Counter "waitroom_checkouts_total" ["source", "outcome"] "Messages of checkouts: ended a session, or why not.";

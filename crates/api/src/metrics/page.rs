@@ -296,6 +296,10 @@ fn events(page: &mut Page, desk: &Desk) {
             sinks.iter().for_each(|sink| series.value(&[&sink.name], figure(sink)));
         });
     }
+    page.family(&f::EVENTS_DEAD, |series| {
+        let dead = sinks.iter().filter_map(|sink| Some((sink, sink.dead?)));
+        dead.for_each(|(sink, dead)| series.value(&[&sink.name], dead));
+    });
     let lags: [OfLag; 2] =
         [(&f::EVENTS_LAG, |lag| lag.events as f64), (&f::EVENTS_LAG_SECONDS, |lag| lag.seconds)];
     for (family, figure) in lags {

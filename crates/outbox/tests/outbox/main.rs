@@ -9,3 +9,4 @@ mod nats;
 mod parts;
 mod poison;
 mod relay;
+mod webhook;
