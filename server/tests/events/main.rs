@@ -11,3 +11,4 @@ mod parts;
 
 mod round_trip;
 mod shop;
+mod webhook;
