@@ -10,7 +10,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -249,10 +249,16 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     httpdate::parse_http_date(said).ok()?.duration_since(now).ok()
 }
 
-/// The certificates of the machine, and those of the operator's file.
-fn trust(ca: Option<&Path>) -> Result<TlsConnector, String> {
+/// The certificates of the machine; they are many, and read once.
+static OF_THE_MACHINE: LazyLock<RootCertStore> = LazyLock::new(|| {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+});
+
+/// The certificates of the machine, and those of the operator's file.
+fn trust(ca: Option<&Path>) -> Result<TlsConnector, String> {
+    let mut roots = OF_THE_MACHINE.clone();
     if let Some(file) = ca {
         let wrong = |why: &dyn fmt::Display| format!("{}: {why}", file.display());
         for one in CertificateDer::pem_file_iter(file).map_err(|error| wrong(&error))? {
