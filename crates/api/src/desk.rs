@@ -106,6 +106,30 @@ pub enum DeadAsked<'a> {
     Drop { room: &'a RoomName, id: &'a str },
 }
 
+/// Words to visitors whose turn comes near, where there are any. Known here only by what it can do.
+pub trait NoticeDesk: Send + Sync + 'static {
+    /// The channels that a room offers; empty where it offers none.
+    fn channels(&self, room: &RoomName) -> Vec<&'static str>;
+    /// By which browsers know us, where push is offered.
+    fn push_key(&self) -> Option<String>;
+    /// `waiting` or `sent`; none where nothing was asked for.
+    fn state(&self, room: &RoomName, ticket: TicketId) -> Option<&'static str>;
+    /// Keeps a wish. What is wrong with its address is said without repeating it.
+    fn ask<'a>(
+        &'a self,
+        room: &'a RoomName,
+        ticket: TicketId,
+        wish: serde_json::Value,
+    ) -> Pending<'a, Result<(), Problem>>;
+    fn forget<'a>(
+        &'a self,
+        room: &'a RoomName,
+        ticket: TicketId,
+    ) -> Pending<'a, Result<(), Problem>>;
+    /// Messages by (channel, outcome), and those that wait in each room.
+    fn counts(&self) -> (Vec<(&'static str, &'static str, u64)>, Vec<(RoomName, u64)>);
+}
+
 /// A place that events go to, at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SinkPicture {
@@ -179,6 +203,8 @@ pub struct Desk {
     pub gate: OnceLock<Weak<dyn GateDesk>>,
     /// Set once events are published anywhere.
     pub outbox: OnceLock<Arc<dyn OutboxDesk>>,
+    /// Set where visitors can ask for a word when their turn comes near.
+    pub notices: OnceLock<Arc<dyn NoticeDesk>>,
 }
 
 /// All that this instance signs and checks.
@@ -233,6 +259,7 @@ impl Desk {
             draining: watch::Sender::new(false),
             gate: OnceLock::new(),
             outbox: OnceLock::new(),
+            notices: OnceLock::new(),
         }
     }
 

@@ -19,6 +19,7 @@ pub mod kafka;
 pub mod message;
 pub mod names;
 pub mod nats;
+pub mod notify;
 pub mod relay;
 pub mod sink;
 pub mod source;

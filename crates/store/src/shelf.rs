@@ -1,8 +1,8 @@
 //! A shelf: small sealed things, each in a file of its own, that can be taken away for good.
 //!
-//! Lives here: what must outlive a restart and must also be able to vanish: letters that a webhook
-//! did not take. A log remembers for ever, and archives and backups are made of it;
-//! a file that is removed is gone.
+//! Lives here: what must outlive a restart and must also be able to vanish: addresses of visitors,
+//! letters that a webhook did not take. A log remembers for ever, and archives and backups are made
+//! of it; a file that is removed is gone.
 //! Stays out: what the things are, and how many there may be.
 //! Promise: what `put` returned is there after a power cut, whole or not at all; after `take_away`
 //! returned, no file holds it. Whoever reads the folder reads nothing without the key.

@@ -8,7 +8,7 @@ use waitroom_api::document::value::{shown, text};
 use waitroom_outbox::{Filter, Kind};
 use waitroom_store::RoomName;
 
-use super::sections::{self, EventsWebhook};
+use super::sections::{self, EventsWebhook, Notify};
 use super::values::list;
 
 /// A webhook that is used, and the name of its sink.
@@ -71,6 +71,55 @@ fn check(path: &str, of: &EventsWebhook, wrong: &mut Vec<Mistake>) {
                        for an endpoint of your own network";
         wrong.push(Mistake::new(format!("{path}.url"), problem));
     }
+}
+
+/// A mail server: "mail.example:587".
+pub fn mail_server(given: &Value) -> Result<(String, u16), String> {
+    let wrong = || format!("{} is not a mail server; write \"mail.example:587\"", shown(given));
+    let said = text(given)?;
+    let (host, port) = said.rsplit_once(':').ok_or_else(wrong)?;
+    let port = port.parse().map_err(|_| wrong())?;
+    let fits = !host.is_empty() && host.chars().all(|c| c.is_ascii_graphic() && c != '/');
+    if fits { Ok((host.to_owned(), port)) } else { Err(wrong()) }
+}
+
+/// Whom a push service writes to when something is wrong.
+pub fn contact(given: &Value) -> Result<String, String> {
+    let said = text(given)?;
+    let known = ["mailto:", "https://"].iter().any(|it| said.starts_with(it));
+    let wrong = || format!("{} is nobody; write \"mailto:ops@shop.example\"", shown(given));
+    if known { Ok(said) } else { Err(wrong()) }
+}
+
+/// Keys of `[notify]` that need each other.
+pub fn check_notices(of: &Notify, wrong: &mut Vec<Mistake>) {
+    let unread: Vec<String> = wrong.iter().map(|it| it.field.clone()).collect();
+    let mut needs = |broken: bool, key: &str, problem: &str| {
+        let key = format!("notify.{key}");
+        if broken && !unread.iter().any(|it| it.starts_with("notify.")) {
+            wrong.push(Mistake::new(key, problem));
+        }
+    };
+    let channels = [of.smtp.is_some(), of.sms_url.is_some(), of.push_subject.is_some()];
+    let none = !channels.contains(&true);
+    needs(none && !of.rooms.is_empty(), "rooms", "no channel: set smtp, sms_url or push_subject");
+    needs(of.smtp.is_some() && of.from.is_none(), "from", "an e-mail needs somebody who writes it");
+    needs(
+        of.sms_url.is_some() && of.sms_secret_file.is_none(),
+        "sms_secret_file",
+        "what is sent there is signed: name a file with a secret (whsec_…)",
+    );
+    needs(
+        of.smtp_user.is_some() != of.smtp_password_file.is_some(),
+        "smtp_user",
+        "a user and a password file are given together",
+    );
+    let plain = of.sms_url.as_ref().is_some_and(|url| url.scheme_str() == Some("http"));
+    needs(
+        plain && !of.allow_private,
+        "sms_url",
+        "http:// carries numbers in plain text; write https://, or set allow_private",
+    );
 }
 
 /// Where a webhook listens.

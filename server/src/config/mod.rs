@@ -36,8 +36,9 @@ pub use environment::Environment;
 pub use events::Hook;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass, PassAlgorithm,
-    Redis, RedisMode, ReplicasWait, Server, Store, StoreKind, Telemetry, Tls, TlsFiles, Trust,
+    Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Notify, Pass,
+    PassAlgorithm, Redis, RedisMode, ReplicasWait, Server, SmtpTls, Store, StoreKind, Telemetry,
+    Tls, TlsFiles, Trust,
 };
 pub use source::Source;
 
@@ -61,6 +62,7 @@ pub struct Config {
     pub metrics: Metrics,
     pub telemetry: Telemetry,
     pub events: Events,
+    pub notify: Notify,
     pub rooms: BTreeMap<RoomName, Settings>,
     /// Where events are posted to.
     pub hooks: Vec<Hook>,
@@ -104,6 +106,7 @@ impl Config {
         let sections = sections::read(all, &defaults(), &mut wrong);
         let first_hook = events::first_hook(&sections.events.webhook, &mut wrong);
         let hooks = first_hook.into_iter().chain(more_hooks).collect();
+        events::check_notices(&sections.notify, &mut wrong);
         together::check(&sections, &mut wrong);
         let master_key = environment.master_key(&mut wrong);
         if !wrong.is_empty() {
@@ -121,6 +124,7 @@ impl Config {
             metrics,
             telemetry,
             events,
+            notify,
             gate,
         } = sections;
         let gate = gate::site_of("gate".to_owned(), gate);
@@ -136,6 +140,7 @@ impl Config {
             metrics,
             telemetry,
             events,
+            notify,
             rooms,
             hooks,
             sites,

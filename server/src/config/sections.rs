@@ -12,13 +12,13 @@ use std::time::Duration;
 use hyper::{StatusCode, Uri};
 use serde_json::{Map, Value};
 use waitroom_api::document::Mistake;
-use waitroom_api::document::value::{Words, flag, or_none, shown};
+use waitroom_api::document::value::{Words, flag, or_none, shown, text as words};
 use waitroom_core::settings::Rate;
 use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
 use waitroom_outbox::Filter;
 use waitroom_store::RoomName;
 
-use super::events::{hook_url, kinds, servers, topic};
+use super::events::{contact, hook_url, kinds, mail_server, servers, topic};
 use super::gate::{
     gate_name, host_pattern, local_path, origin, room_name, rule, waiting_status, when,
 };
@@ -75,6 +75,7 @@ tables!(Sections {
     metrics: Metrics,
     telemetry: Telemetry,
     events: Events,
+    notify: Notify,
     gate: Gate,
 });
 
@@ -223,6 +224,22 @@ section!(EventsWebhook {
     retry_most: Duration = span(Duration::from_secs(1)..=HOUR),
 });
 
+section!(Notify {
+    rooms: Vec<RoomName> = list(room_name),
+    near_ahead: u64 = count(0..=MILLION),
+    near_wait: Duration = span(Duration::ZERO..=DAY),
+    smtp: Option<(String, u16)> = |it| or_none(it, mail_server),
+    smtp_tls: SmtpTls = |it| SMTP_TLS.read(it),
+    smtp_user: Option<String> = |it| or_none(it, words),
+    smtp_password_file: Option<PathBuf> = |it| or_none(it, file),
+    smtp_ca: Option<PathBuf> = |it| or_none(it, file),
+    from: Option<String> = |it| or_none(it, words),
+    sms_url: Option<Uri> = |it| or_none(it, hook_url),
+    sms_secret_file: Option<PathBuf> = |it| or_none(it, file),
+    push_subject: Option<String> = |it| or_none(it, contact),
+    allow_private: bool = flag,
+});
+
 section!(Gate {
     hosts: Vec<String> = list(host_pattern),
     origins: Vec<Uri> = list(origin),
@@ -326,6 +343,7 @@ words!(RedisMode as REDIS_MODES {
     "cluster" = Cluster,
 });
 words!(ReplicasWait as REPLICAS_WAITS { "memory" = Memory, "disk" = Disk, });
+words!(SmtpTls as SMTP_TLS { "always" = Always, "starttls" = StartTls, "never" = Never, });
 words!(LogFormat as FORMATS { "text" = Text, "json" = Json, });
 words!(FailMode as FAILS { "closed" = Closed, "open" = Open, });
 /// These are the gate's own words.

@@ -14,7 +14,7 @@ pub fn join(server: &Instance, user: &str) -> String {
     joins(server, user)["ticket"].as_str().expect("an id").to_owned()
 }
 
-fn joins(server: &Instance, user: &str) -> Value {
+pub fn joins(server: &Instance, user: &str) -> Value {
     let url = format!("{}/v1/rooms/sale/join", server.public);
     let (key, body) = (format!("X-Api-Key: {KEY}"), json!({ "user_id": user }).to_string());
     let json = "Content-Type: application/json";

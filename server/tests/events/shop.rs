@@ -10,7 +10,9 @@ use serde_json::Value;
 use crate::instance::{Instance, soon};
 
 /// Pinned, so that the test means the same tomorrow.
-const PACKAGES: [&str; 4] = [
+const PACKAGES: [&str; 6] = [
+    "aiosmtpd==1.4.6",
+    "http-ece==1.2.1",
     "nats-py==2.11.0",
     "confluent-kafka==2.11.1",
     "pyjwt[crypto]==2.10.1",

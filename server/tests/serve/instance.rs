@@ -135,6 +135,11 @@ impl Instance {
         self.get("/v1/rooms/default/status", &["-H", &bearer]).json()
     }
 
+    /// Its data folder.
+    pub fn data(&self) -> &std::path::Path {
+        &self.data
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

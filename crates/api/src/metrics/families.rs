@@ -69,6 +69,8 @@ families! {
     EVENTS_LAG Gauge "waitroom_events_lag" ["sink", "room"] "Events of the log that a sink has not acknowledged.";
     EVENTS_LAG_SECONDS Gauge "waitroom_events_lag_seconds" ["sink", "room"] "How long the oldest of them has waited.";
     CHECKOUTS Counter "waitroom_checkouts_total" ["source", "outcome"] "Messages of checkouts: ended a session, or why not.";
+    NOTICES Counter "waitroom_notices_total" ["channel", "outcome"] "Messages to visitors whose turn came near: sent, or failed and given up.";
+    NOTICES_WAITING Gauge "waitroom_notices_waiting" ["room"] "Visitors who asked for such a message and have not had it yet.";
     ROOMS Gauge "waitroom_rooms" [] "Rooms of this instance.";
     READY Gauge "waitroom_ready" [] "1 while /health/ready says that visitors may be sent.";
     SPANS Counter "waitroom_spans_total" ["outcome"] "Spans of followed requests: sent to the collector, or dropped because it did not keep up.";

@@ -27,6 +27,7 @@ pub(super) fn write(desk: &Desk) -> String {
     listeners(&mut page, desk);
     events(&mut page, desk);
     checkouts(&mut page, desk);
+    notices(&mut page, desk);
     instance(&mut page, desk, rooms.len());
     page.into_text()
 }
@@ -317,6 +318,16 @@ fn checkouts(page: &mut Page, desk: &Desk) {
     let heard = desk.outbox.get().map(|outbox| outbox.checkouts()).unwrap_or_default();
     page.family(&f::CHECKOUTS, |series| {
         heard.iter().for_each(|(source, outcome, count)| series.value(&[source, outcome], count));
+    });
+}
+
+fn notices(page: &mut Page, desk: &Desk) {
+    let (told, waiting) = desk.notices.get().map(|it| it.counts()).unwrap_or_default();
+    page.family(&f::NOTICES, |series| {
+        told.iter().for_each(|(channel, outcome, count)| series.value(&[channel, outcome], count));
+    });
+    page.family(&f::NOTICES_WAITING, |series| {
+        waiting.iter().for_each(|(room, count)| series.value(&[room.as_str()], count));
     });
 }
 

@@ -6,6 +6,7 @@ mod golden;
 mod house;
 mod kafka;
 mod nats;
+mod notices;
 mod parts;
 mod poison;
 mod relay;
