@@ -126,8 +126,10 @@ pub trait NoticeDesk: Send + Sync + 'static {
         room: &'a RoomName,
         ticket: TicketId,
     ) -> Pending<'a, Result<(), Problem>>;
-    /// Messages by (channel, outcome), and those that wait in each room.
-    fn counts(&self) -> (Vec<(&'static str, &'static str, u64)>, Vec<(RoomName, u64)>);
+    /// Messages, as (channel, outcome, how many).
+    fn counts(&self) -> Vec<(&'static str, &'static str, u64)>;
+    /// How many wait for theirs in each room.
+    fn waiting(&self) -> Vec<(RoomName, u64)>;
 }
 
 /// A place that events go to, at one moment.

@@ -258,9 +258,11 @@ impl NoticeDesk for Office {
         })
     }
 
-    fn counts(&self) -> (Vec<(&'static str, &'static str, u64)>, Vec<(RoomName, u64)>) {
-        let waiting =
-            |(room, notices): (&RoomName, &Notices)| (room.clone(), notices.waiting() as u64);
-        (self.figures.all().collect(), self.rooms.iter().map(waiting).collect())
+    fn counts(&self) -> Vec<(&'static str, &'static str, u64)> {
+        self.figures.all().collect()
+    }
+
+    fn waiting(&self) -> Vec<(RoomName, u64)> {
+        self.rooms.iter().map(|(room, kept)| (room.clone(), kept.waiting() as u64)).collect()
     }
 }

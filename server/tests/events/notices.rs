@@ -43,7 +43,7 @@ fn planted_in(folder: &Path) -> Vec<String> {
 }
 
 fn kept(server: &Instance) -> usize {
-    fs::read_dir(server.data().join("notify/sale")).map_or(0, Iterator::count)
+    fs::read_dir(server.data.join("notify/sale")).map_or(0, Iterator::count)
 }
 
 fn admit(server: &Instance, count: u32) {
@@ -105,7 +105,7 @@ fn who_asked_for_it_hears_once_when_the_turn_comes_near_and_the_address_is_gone(
         let (status, said) = notify(&server, &people[*who], wish);
         assert_eq!((status, &said["notify"]), (200, &json!("waiting")), "{who}: {said}");
     }
-    assert_eq!((kept(&server), planted_in(server.data())), (5, vec![]), "sealed");
+    assert_eq!((kept(&server), planted_in(&server.data)), (5, vec![]), "sealed");
     // One changes their mind.
     let (_, said) = notify(&server, &people[6], &json!({ "channel": "none" }));
     assert_eq!((&said["notify"], kept(&server)), (&Value::Null, 4));
@@ -157,7 +157,7 @@ fn who_asked_for_it_hears_once_when_the_turn_comes_near_and_the_address_is_gone(
     });
     let log = server.operate("GET", "/admin/v1/rooms/sale/log?limit=1000", "").body;
     let audit = server.operate("GET", "/admin/v1/audit", "").body;
-    assert_eq!(planted_in(server.data()), Vec::<String>::new());
+    assert_eq!(planted_in(&server.data), Vec::<String>::new());
     let mails = carriers.read().iter().filter(|it| it["by"] == "email").count();
     assert_eq!(mails, 1, "one message for one ticket");
     let said = server.stop();

@@ -15,7 +15,7 @@ pub struct Instance {
     child: Child,
     pub public: String,
     pub admin: String,
-    data: PathBuf,
+    pub data: PathBuf,
     stderr: Option<JoinHandle<String>>,
     stopped: bool,
 }
@@ -133,11 +133,6 @@ impl Instance {
     pub fn status(&self, token: &str) -> Value {
         let bearer = format!("Authorization: Bearer {token}");
         self.get("/v1/rooms/default/status", &["-H", &bearer]).json()
-    }
-
-    /// Its data folder.
-    pub fn data(&self) -> &std::path::Path {
-        &self.data
     }
 
     pub fn pid(&self) -> u32 {

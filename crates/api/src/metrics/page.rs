@@ -322,7 +322,8 @@ fn checkouts(page: &mut Page, desk: &Desk) {
 }
 
 fn notices(page: &mut Page, desk: &Desk) {
-    let (told, waiting) = desk.notices.get().map(|it| it.counts()).unwrap_or_default();
+    let told = desk.notices.get().map(|it| it.counts()).unwrap_or_default();
+    let waiting = desk.notices.get().map(|it| it.waiting()).unwrap_or_default();
     page.family(&f::NOTICES, |series| {
         told.iter().for_each(|(channel, outcome, count)| series.value(&[channel, outcome], count));
     });
