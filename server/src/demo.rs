@@ -7,6 +7,7 @@
 //! believes nothing, then the shop.
 
 mod bots;
+mod bus;
 mod buyer;
 mod director;
 mod house;
@@ -24,14 +25,17 @@ use clap::Args;
 use tokio::sync::watch;
 use waitroom_crowd::judge::{judge, log};
 use waitroom_crowd::{Failed, Mix, Plan, Progress, Remote, Target, run_until};
-use waitroom_shop::{Door, Hall, Ledger, Nobody, Postgres, Settings, Shop, Sqlite, Stock};
+use waitroom_shop::{
+    DoneBy, Door, Hall, Hears, Ledger, Nobody, Postgres, Settings, Shop, Sqlite, Stock,
+};
 use waitroom_sim::rehearsal::human::parse_number;
 
 use crate::data::{Data, failed, now};
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
 use bots::{Targets, Tries};
-use buyer::Buyers;
+use bus::Bus;
+use buyer::{AfterDecline, Buyers};
 use director::Director;
 use house::House;
 use live::View;
@@ -47,6 +51,7 @@ use story::{ROOM, Story, TITLE};
 #[command(after_help = "Example:\n  \
     waitroom demo\n  \
     waitroom demo --fast\n  \
+    waitroom demo --fast --bus nats\n  \
     waitroom demo --visitors 10k --seats 5k --stock postgres://me@localhost/test")]
 pub struct Demo {
     /// The whole story within a minute, then the report.
@@ -67,6 +72,10 @@ pub struct Demo {
     /// Keeps the stock in PostgreSQL, in a schema of its own that is taken away afterwards.
     #[arg(long, value_name = "URL")]
     stock: Option<String>,
+    /// Closes the loop over a bus: the shop says there how checkouts ended, and the room hears it.
+    /// `nats` starts a server of its own, `nats=URL` and `kafka=HOST:PORT` use one that runs.
+    #[arg(long, value_name = "BUS", value_parser = bus::wanted)]
+    bus: Option<bus::Wanted>,
     /// The same seed makes the same people.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -110,18 +119,25 @@ impl Demo {
 
     async fn play(&self, story: &Story, folder: &Path, out: &mut Out) -> Result<Exit, Failure> {
         let mut interrupted = Interrupted::listen();
-        let shop = Arc::new(self.shop(story, folder).await?);
+        let bus = match &self.bus {
+            Some(wanted) => Some(Bus::start(wanted, folder).await?),
+            None => None,
+        };
+        let shop = Arc::new(self.shop(story, bus.as_ref(), folder).await?);
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         let open = waitroom_shop::serve(shop.clone(), here).await.map_err(|error| {
             Failure::new(Exit::Io, format!("the shop has no address: {error}"))
                 .means("nothing was started")
         })?;
-        let mut house =
-            House::start(story, open.address, [self.listen, self.admin], folder).await?;
+        let besides = bus.as_ref().map_or(String::new(), Bus::configuration);
+        let addresses = [self.listen, self.admin];
+        let mut house = House::start(story, &besides, open.address, addresses, folder).await?;
         shop.door.ask_at(house.public);
-        self.greet(&house, open.address, out)?;
+        self.greet(&house, bus.as_ref(), open.address, out)?;
 
-        let buyers = Arc::new(Buyers::new(house.public, story.thinking));
+        let after_decline =
+            if bus.is_some() { AfterDecline::Leaves } else { AfterDecline::MayTryAgain };
+        let buyers = Arc::new(Buyers::new(house.public, story.thinking, after_decline));
         let (told, tries) = (buyers.told.clone(), Arc::<Tries>::default());
         let history = folder.join("history.jsonl");
         let plan = self.plan(story, &house, buyers, history.clone());
@@ -165,6 +181,10 @@ impl Demo {
         let _ = bots.await;
         let open_for = opened.elapsed();
         let pace = directed.await.unwrap_or_default();
+        let heard = match &bus {
+            Some(bus) => Some(bus.heard(&house.eyes()).await),
+            None => None,
+        };
         let room = house.room().await;
         house.end().await?;
 
@@ -200,6 +220,7 @@ impl Demo {
             verdict: &verdict,
             log: Some(&log),
             pace: &pace,
+            bus: heard.as_ref(),
             open_for,
             cut_short,
         };
@@ -211,7 +232,7 @@ impl Demo {
         Ok(if checks.iter().all(|it| it.held) { Exit::Fine } else { Exit::Wrong })
     }
 
-    async fn shop(&self, story: &Story, folder: &Path) -> Result<Shop, Failure> {
+    async fn shop(&self, story: &Story, bus: Option<&Bus>, folder: &Path) -> Result<Shop, Failure> {
         let hall = Hall::new(story.seats).expect("checked when it was read");
         let stock = match &self.stock {
             None => Sqlite::open(&folder.join("stock.sqlite"), hall).map(Stock::Sqlite),
@@ -225,8 +246,13 @@ impl Demo {
                 .means("nothing was started")
                 .advise("leave --stock out for SQLite, or give postgres://USER@HOST/DATABASE")
         })?;
-        let settings = Settings { title: TITLE.into(), hall, price_cents: 4_200, hold: story.hold };
-        Ok(Shop::new(settings, stock, Door::of_room(ROOM), Arc::new(Nobody)))
+        let (hears, done_by): (Arc<dyn Hears>, DoneBy) = match bus {
+            Some(bus) => (bus.voice(), DoneBy::Checkout),
+            None => (Arc::new(Nobody), DoneBy::Header),
+        };
+        let title = TITLE.into();
+        let settings = Settings { title, hall, price_cents: 4_200, hold: story.hold, done_by };
+        Ok(Shop::new(settings, stock, Door::of_room(ROOM), hears))
     }
 
     fn plan(&self, story: &Story, house: &House, buyers: Arc<Buyers>, history: PathBuf) -> Plan {
@@ -251,7 +277,13 @@ impl Demo {
     }
 
     /// Where to look, and what with.
-    fn greet(&self, house: &House, shop: SocketAddr, out: &mut Out) -> Result<(), Failure> {
+    fn greet(
+        &self,
+        house: &House,
+        bus: Option<&Bus>,
+        shop: SocketAddr,
+        out: &mut Out,
+    ) -> Result<(), Failure> {
         if self.addresses_json {
             out.line_now(serde_json::json!({
                 "public": house.public.to_string(),
@@ -269,6 +301,10 @@ impl Demo {
             eprintln!("  the console     http://{}/console/", house.admin);
             eprintln!("  its key         {}", house.key);
             eprintln!("  the shop itself http://{shop}/   (serves nobody without a pass)");
+            if let Some(bus) = bus {
+                let (name, address) = (bus.name(), bus.address());
+                eprintln!("  the bus         {name} at {address}: checkouts go through it");
+            }
             eprintln!("  Ctrl-C ends it and shows the report");
         }
         Ok(())

@@ -1,6 +1,8 @@
-//! `waitroom events`: how sinks fare, and telling one of them things again.
+//! `waitroom events`: how sinks fare, telling one of them things again, and dead letters (`dead.rs`).
 //!
 //! Lives here: the calls and their words. Stays out: what is told (`outbox`).
+
+mod dead;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -10,13 +12,13 @@ use crate::client::{Refused, To, escaped};
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
 use crate::room::{call, name};
-use crate::subcommands::subcommands;
 
 /// Says where events go and how far each sink is behind; tells a sink things again.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  \
     waitroom events status\n  \
-    waitroom events replay spring-sale nats --from 1")]
+    waitroom events replay spring-sale nats --from 1\n  \
+    waitroom events dead list")]
 pub struct Events {
     #[command(subcommand)]
     what: What,
@@ -28,9 +30,26 @@ enum What {
     Status(Status),
     /// Tells a sink the events of a room again, from one on.
     Replay(Replay),
+    Dead(dead::Dead),
 }
 
-subcommands!(Events: Status, Replay);
+impl Events {
+    pub fn json(&self) -> bool {
+        match &self.what {
+            What::Status(it) => it.to.json,
+            What::Replay(it) => it.to.json,
+            What::Dead(it) => it.json(),
+        }
+    }
+
+    pub fn run(self, out: &mut Out) -> Result<Exit, Failure> {
+        match self.what {
+            What::Status(it) => it.run(out),
+            What::Replay(it) => it.run(out),
+            What::Dead(it) => it.run(out),
+        }
+    }
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  waitroom events status")]
@@ -83,6 +102,10 @@ fn told(sink: &Value) -> Vec<String> {
     }
     if count(&sink["gaps"]) > 0 {
         lines.push(format!("  {} stretches were given up", count(&sink["gaps"])));
+    }
+    if count(&sink["dead_letters"]) > 0 {
+        let dead = count(&sink["dead_letters"]);
+        lines.push(format!("  {dead} dead letters (waitroom events dead list)"));
     }
     for room in sink["rooms"].as_array().into_iter().flatten() {
         let (at, behind) = (count(&room["at"]), count(&room["lag_events"]));

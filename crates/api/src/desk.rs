@@ -136,8 +136,46 @@ pub trait OutboxDesk: Send + Sync + 'static {
         from: u64,
     ) -> Pending<'a, Result<(), Problem>>;
 
+    /// Messages that a webhook did not take: what there is, one of them, sent again, thrown away.
+    fn dead<'a>(&'a self, asked: DeadAsked<'a>) -> Pending<'a, Result<serde_json::Value, Problem>>;
+
     /// Checkouts heard, as (bus, what came of it, how many).
     fn checkouts(&self) -> Vec<(&'static str, &'static str, u64)>;
+}
+
+/// What is asked of dead letters. A letter's id is `SINK.EVENT.INDEX`.
+#[derive(Clone, Copy, Debug)]
+pub enum DeadAsked<'a> {
+    List,
+    Show { room: &'a RoomName, id: &'a str },
+    Replay { room: &'a RoomName, id: &'a str },
+    Drop { room: &'a RoomName, id: &'a str },
+}
+
+/// Words to visitors whose turn comes near, where there are any. Known here only by what it can do.
+pub trait NoticeDesk: Send + Sync + 'static {
+    /// The channels that a room offers; empty where it offers none.
+    fn channels(&self, room: &RoomName) -> Vec<&'static str>;
+    /// By which browsers know us, where push is offered.
+    fn push_key(&self) -> Option<String>;
+    /// `waiting` or `sent`; none where nothing was asked for.
+    fn state(&self, room: &RoomName, ticket: TicketId) -> Option<&'static str>;
+    /// Keeps a wish. What is wrong with its address is said without repeating it.
+    fn ask<'a>(
+        &'a self,
+        room: &'a RoomName,
+        ticket: TicketId,
+        wish: serde_json::Value,
+    ) -> Pending<'a, Result<(), Problem>>;
+    fn forget<'a>(
+        &'a self,
+        room: &'a RoomName,
+        ticket: TicketId,
+    ) -> Pending<'a, Result<(), Problem>>;
+    /// Messages, as (channel, outcome, how many).
+    fn counts(&self) -> Vec<(&'static str, &'static str, u64)>;
+    /// How many wait for theirs in each room.
+    fn waiting(&self) -> Vec<(RoomName, u64)>;
 }
 
 /// A place that events go to, at one moment.
@@ -148,6 +186,8 @@ pub struct SinkPicture {
     pub sent: u64,
     pub failures: u64,
     pub gaps: u64,
+    /// Dead letters; none for a sink that has none ever.
+    pub dead: Option<u64>,
     /// Why the last delivery failed; none since one went well.
     pub trouble: Option<String>,
     pub lags: Vec<SinkLag>,
@@ -216,6 +256,8 @@ pub struct Desk {
     pub outbox: OnceLock<Arc<dyn OutboxDesk>>,
     /// Set where several instances share the rooms.
     pub cluster: OnceLock<Arc<dyn ClusterDesk>>,
+    /// Set where visitors can ask for a word when their turn comes near.
+    pub notices: OnceLock<Arc<dyn NoticeDesk>>,
 }
 
 /// All that this instance signs and checks.
@@ -273,6 +315,7 @@ impl Desk {
             gate: OnceLock::new(),
             outbox: OnceLock::new(),
             cluster: OnceLock::new(),
+            notices: OnceLock::new(),
         }
     }
 

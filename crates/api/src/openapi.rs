@@ -11,6 +11,7 @@ use crate::admin;
 use crate::answer::{Place, VisitorAnswer, Wait};
 use crate::problem::{Code, Document, FieldProblem};
 use crate::visitor::join::JoinBody;
+use crate::visitor::notify::NotifyBody;
 
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +113,15 @@ const VISITOR: &[Operation] = &[
         asks: &[],
         body: None,
         answers: ANSWER,
+    },
+    Operation {
+        method: "post",
+        path: "/v1/rooms/{room}/notify",
+        summary: "Ask for one message when the turn comes near, or take that back",
+        who: Who::Ticket,
+        asks: &[],
+        body: Some("NotifyBody"),
+        answers: &[("200", JSON, "Notify", "What the room offers, and what is asked for")],
     },
     Operation {
         method: "get",
@@ -366,6 +376,7 @@ fn schemas() -> Value {
     add::<Place>(&mut all);
     add::<Wait>(&mut all);
     add::<JoinBody>(&mut all);
+    add::<NotifyBody>(&mut all);
     add::<Document<'static>>(&mut all);
     add::<FieldProblem>(&mut all);
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.text()).collect();
@@ -386,6 +397,18 @@ fn schemas() -> Value {
     all.insert("Overlap".into(), closed(json!({ "overlap": span }), &[]));
     all.insert("Lane".into(), closed(json!({ "lane": { "type": "string" } }), &["lane"]));
     all.insert("RoomDocument".into(), room_document());
+    let text = json!({ "type": "string" });
+    let notify = json!({
+        "ticket": text,
+        "room": text,
+        "channels": { "type": "array", "items": { "enum": ["email", "sms", "push"] } },
+        "push_key": { "type": ["string", "null"] },
+        "notify": { "enum": ["waiting", "sent", null] },
+    });
+    all.insert(
+        "Notify".into(),
+        closed(notify, &["ticket", "room", "channels", "push_key", "notify"]),
+    );
     all.insert(
         "LiveTicket".into(),
         json!({

@@ -2,7 +2,7 @@
 //!
 //! Lives here: what the events of a log mean to outsiders ([`translate()`]), the relay that reads the
 //! committed log and never forgets where it stood ([`relay`]), the places events go to ([`nats`],
-//! [`kafka`]), and what checkouts say there ([`source`]).
+//! [`kafka`], [`webhook`]), and what checkouts say on buses ([`source`]).
 //! Stays out: deciding anything, and every other way of talking to a room. Names of tickets, users
 //! and passes come through [`Names`]; sessions are ended through [`source::Checkout`].
 //! Promise: a sink gets every event that its filter lets by, at least once, with an id that never
@@ -19,11 +19,13 @@ pub mod kafka;
 pub mod message;
 pub mod names;
 pub mod nats;
+pub mod notify;
 pub mod relay;
 pub mod sink;
 pub mod source;
 mod trail;
 pub mod translate;
+pub mod webhook;
 
 pub use duty::{Duty, NotReplayed, Replay, Rooms};
 pub use figures::{Figures, SinkFigures};

@@ -290,13 +290,18 @@ impl<S: Store, K: Sink> Relay<S, K> {
                 }
                 Err(trouble) => {
                     self.figures.failures.one();
+                    if trouble.done > 0 {
+                        self.figures.delivered.add(trouble.done as u64);
+                        batch.drain(..trouble.done);
+                        backoff.reset();
+                    }
                     // Said once for each outage: a bus that is away for an hour fills no log.
                     if backoff.tries() == 0 {
                         let (room, sink) = (&self.room, &self.name);
                         tracing::warn!(%room, %sink, %trouble, "the sink takes no events");
                     }
                     self.figures.set_trouble(Some(trouble.why));
-                    sleep(backoff.wait()).await;
+                    sleep(backoff.wait().max(trouble.wait)).await;
                     self.gave_up(progress).await?;
                 }
             }

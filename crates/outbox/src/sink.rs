@@ -6,6 +6,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use waitroom_store::RoomName;
 
@@ -14,8 +15,8 @@ use crate::message::{Kind, Message};
 /// Takes messages and says when they are safe.
 ///
 /// - `Ok` means that the other side holds every message of the batch for good.
-/// - After an error any part of the batch may have arrived. The same batch comes again, whole, and
-///   nothing later comes before it; a sink that sends several messages at once must see to it that
+/// - After an error any part of the batch may have arrived. The same batch comes again, without
+///   what [`Trouble::done`] says is held for good, and nothing later comes before it; a sink that sends several messages at once must see to it that
 ///   none of them is held for the first time after a later one of its room.
 /// - A future that is dropped may leave things on their way; they count as not sent.
 pub trait Sink: Send + Sync + 'static {
@@ -32,11 +33,19 @@ impl<S: Sink> Sink for Arc<S> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     pub why: String,
+    /// So many messages from the front of the batch are held for good all the same.
+    pub done: usize,
+    /// The other side asked to be left alone for so long, at least.
+    pub wait: Duration,
 }
 
 impl Trouble {
     pub fn new(why: impl fmt::Display) -> Trouble {
-        Trouble { why: why.to_string() }
+        Trouble { why: why.to_string(), done: 0, wait: Duration::ZERO }
+    }
+
+    pub fn after(self, done: usize) -> Trouble {
+        Trouble { done, ..self }
     }
 }
 

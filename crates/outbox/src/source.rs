@@ -7,7 +7,9 @@
 //! dead-letter place with its reason. None is lost, none blocks those behind it for long, and one
 //! that comes twice ends a session once.
 
+use std::convert::Infallible;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -17,6 +19,53 @@ use waitroom_watch::Counter;
 
 use crate::backoff::Backoff;
 use crate::names::Pending;
+use crate::sink::Trouble;
+
+/// After trouble with a bus.
+pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// Whether a bus can be heard; said once when it cannot, and once when it can again.
+#[derive(Debug)]
+pub(crate) struct Hearing {
+    bus: &'static str,
+    away: AtomicBool,
+}
+
+impl Hearing {
+    pub(crate) fn on(bus: &'static str) -> Hearing {
+        Hearing { bus, away: AtomicBool::new(false) }
+    }
+
+    /// Says whether this is the first word of an outage.
+    pub(crate) fn lost(&self, trouble: &Trouble) -> bool {
+        let first = !self.away.swap(true, Ordering::Relaxed);
+        if first {
+            tracing::warn!(source = self.bus, %trouble, "checkouts cannot be heard; trying again");
+        }
+        first
+    }
+
+    /// Says whether there was an outage, which is over.
+    pub(crate) fn found(&self) -> bool {
+        let was_away = self.away.swap(false, Ordering::Relaxed);
+        if was_away {
+            tracing::info!(source = self.bus, "checkouts are heard again");
+        }
+        was_away
+    }
+
+    /// Listens for ever: again after every trouble.
+    pub(crate) async fn keep<L>(&self, mut listen: impl FnMut() -> L)
+    where
+        L: Future<Output = Result<Infallible, Trouble>>,
+    {
+        loop {
+            let Err(trouble) = listen().await;
+            self.lost(&trouble);
+            sleep(AGAIN_AFTER).await;
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -178,6 +227,17 @@ impl SourceFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_outage_is_said_once_and_its_end_too() {
+        let hearing = Hearing::on("test");
+        let trouble = Trouble::new("away");
+        assert!(!hearing.found(), "nothing was wrong");
+        for _ in 0..2 {
+            assert_eq!([hearing.lost(&trouble), hearing.lost(&trouble)], [true, false]);
+            assert_eq!([hearing.found(), hearing.found()], [true, false]);
+        }
+    }
 
     const SESSION: &str = "00112233-4455-6677-8899-aabbccddeeff";
 

@@ -1,8 +1,8 @@
 //! How a checkout ended, for whoever wants to hear of it.
 //!
-//! This is the seam through which results leave the shop: the demo counts them, a bus would
-//! publish them (`CHECKOUT_COMPLETED`, `CHECKOUT_FAILED`, `CHECKOUT_EXPIRED`). To publish them
-//! elsewhere: implement [`Hears`] and hand it to the shop.
+//! This is the seam through which results leave the shop: `waitroom demo --bus` publishes them
+//! (`CHECKOUT_COMPLETED`, `CHECKOUT_FAILED`, `CHECKOUT_EXPIRED`). To publish them elsewhere:
+//! implement [`Hears`] and hand it to the shop.
 
 use std::fmt;
 

@@ -23,5 +23,5 @@ pub use door::{Door, Unwelcome};
 pub use ledger::{Ledger, Order, Read};
 pub use seat::{Hall, Seat};
 pub use serve::{Open, serve};
-pub use shop::{Settings, Shop};
+pub use shop::{DoneBy, Settings, Shop};
 pub use stock::{Buyer, Count, Error, Hold, Postgres, Reserved, Sold, Sqlite, Stock};

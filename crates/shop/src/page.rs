@@ -299,6 +299,7 @@ mod tests {
             hall: Hall::new(seats).expect("a hall"),
             price_cents: 4_000,
             hold: Duration::from_secs(120),
+            done_by: crate::shop::DoneBy::Header,
         }
     }
 

@@ -43,6 +43,16 @@ pub struct Settings {
     pub price_cents: u64,
     /// How long seats are held for somebody who has not paid.
     pub hold: Duration,
+    pub done_by: DoneBy,
+}
+
+/// How the waiting room hears that a visitor is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoneBy {
+    /// A header of the answer that confirms the order.
+    Header,
+    /// Whoever hears of checkouts tells it ([`Hears`]).
+    Checkout,
 }
 
 #[derive(Debug)]
@@ -242,12 +252,12 @@ impl Shop {
                 self.hears.ended(&Checkout { session: guest.session.clone(), ended, at_ms });
                 let answer =
                     shown(StatusCode::OK, page::bought(&self.settings, order, &seats, &name));
-                Ok(told(answer, left == 0))
+                Ok(self.told(answer, left == 0))
             }
             Sold::Before { order, seats } => {
                 let answer =
                     shown(StatusCode::OK, page::bought(&self.settings, order, &seats, &name));
-                Ok(told(answer, false))
+                Ok(self.told(answer, false))
             }
             Sold::NothingHeld => {
                 Ok(shown(StatusCode::CONFLICT, page::nothing_held(&self.settings)))
@@ -259,19 +269,21 @@ impl Shop {
         self.stock.give_back(&guest.session).await?;
         Ok(see("/"))
     }
+
+    /// What the waiting room hears: this visitor is done, and perhaps the whole sale is.
+    fn told(&self, mut answer: Answer, sold_out: bool) -> Answer {
+        let headers = answer.headers_mut();
+        if self.settings.done_by == DoneBy::Header {
+            headers.insert("waitroom-session", "complete".parse().expect("a plain word"));
+        }
+        if sold_out {
+            headers.insert("waitroom-room", "sold-out".parse().expect("a plain word"));
+        }
+        answer
+    }
 }
 
 type Answer = Response<Full<Bytes>>;
-
-/// What the waiting room hears: this visitor is done, and perhaps the whole sale is.
-fn told(mut answer: Answer, sold_out: bool) -> Answer {
-    let headers = answer.headers_mut();
-    headers.insert("waitroom-session", "complete".parse().expect("a plain word"));
-    if sold_out {
-        headers.insert("waitroom-room", "sold-out".parse().expect("a plain word"));
-    }
-    answer
-}
 
 fn shown(status: StatusCode, page: Page) -> Answer {
     Response::builder()

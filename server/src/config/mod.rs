@@ -33,11 +33,12 @@ use waitroom_store::seal::MasterKey;
 use crate::failure::Exit;
 
 pub use environment::Environment;
+pub use events::Hook;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Cluster, Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass,
-    PassAlgorithm, Redis, RedisMode, ReplicasWait, Server, Store, StoreKind, Telemetry, Tls,
-    TlsFiles, Trust,
+    Cluster, Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Notify, Pass,
+    PassAlgorithm, Redis, RedisMode, ReplicasWait, Server, SmtpTls, Store, StoreKind, Telemetry,
+    Tls, TlsFiles, Trust,
 };
 pub use source::Source;
 
@@ -62,7 +63,10 @@ pub struct Config {
     pub metrics: Metrics,
     pub telemetry: Telemetry,
     pub events: Events,
+    pub notify: Notify,
     pub rooms: BTreeMap<RoomName, Settings>,
+    /// Where events are posted to.
+    pub hooks: Vec<Hook>,
     /// The sites that this server stands before.
     pub sites: Vec<Site>,
     /// What every site begins with.
@@ -99,7 +103,11 @@ impl Config {
         let mut wrong = environment.lay_over(&mut all, &mut source);
         let rooms = read_rooms(all.remove("rooms"), &mut wrong);
         let sites = gate::read_sites(all.remove("sites"), &all, &mut wrong);
+        let more_hooks = events::read_hooks(all.remove("webhooks"), &mut wrong);
         let sections = sections::read(all, &defaults(), &mut wrong);
+        let first_hook = events::first_hook(&sections.events.webhook, &mut wrong);
+        let hooks = first_hook.into_iter().chain(more_hooks).collect();
+        events::check_notices(&sections.notify, &mut wrong);
         together::check(&sections, &mut wrong);
         let master_key = environment.master_key(&mut wrong);
         if !wrong.is_empty() {
@@ -118,6 +126,7 @@ impl Config {
             metrics,
             telemetry,
             events,
+            notify,
             gate,
         } = sections;
         let gate = gate::site_of("gate".to_owned(), gate);
@@ -134,7 +143,9 @@ impl Config {
             metrics,
             telemetry,
             events,
+            notify,
             rooms,
+            hooks,
             sites,
             gate,
             master_key,

@@ -12,13 +12,13 @@ use std::time::Duration;
 use hyper::{StatusCode, Uri};
 use serde_json::{Map, Value};
 use waitroom_api::document::Mistake;
-use waitroom_api::document::value::{Words, flag, or_none, shown};
+use waitroom_api::document::value::{Words, flag, or_none, shown, text as words};
 use waitroom_core::settings::Rate;
 use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
 use waitroom_outbox::Filter;
 use waitroom_store::RoomName;
 
-use super::events::{kinds, servers, topic};
+use super::events::{contact, hook_url, kinds, mail_server, servers, topic};
 use super::gate::{
     gate_name, host_pattern, local_path, origin, room_name, rule, waiting_status, when,
 };
@@ -76,6 +76,7 @@ tables!(Sections {
     metrics: Metrics,
     telemetry: Telemetry,
     events: Events,
+    notify: Notify,
     gate: Gate,
 });
 
@@ -186,6 +187,7 @@ tables!(Events {
     nats: EventsNats,
     kafka: EventsKafka,
     checkouts: EventsCheckouts,
+    webhook: EventsWebhook,
 });
 
 section!(EventsOutbox {
@@ -221,6 +223,34 @@ section!(EventsCheckouts {
     expired: String = topic,
     group: String = topic,
     dead_letter: String = topic,
+});
+
+section!(EventsWebhook {
+    url: Option<Uri> = |it| or_none(it, hook_url),
+    secret_file: Option<PathBuf> = |it| or_none(it, file),
+    events: Filter = kinds,
+    rooms: Vec<RoomName> = list(room_name),
+    allow_private: bool = flag,
+    ca: Option<PathBuf> = |it| or_none(it, file),
+    timeout: Duration = span(TIMEOUT_MIN..=Duration::from_secs(120)),
+    patience: Duration = span(Duration::from_secs(1)..=30 * DAY),
+    retry_most: Duration = span(Duration::from_secs(1)..=HOUR),
+});
+
+section!(Notify {
+    rooms: Vec<RoomName> = list(room_name),
+    near_ahead: u64 = count(0..=MILLION),
+    near_wait: Duration = span(Duration::ZERO..=DAY),
+    smtp: Option<(String, u16)> = |it| or_none(it, mail_server),
+    smtp_tls: SmtpTls = |it| SMTP_TLS.read(it),
+    smtp_user: Option<String> = |it| or_none(it, words),
+    smtp_password_file: Option<PathBuf> = |it| or_none(it, file),
+    smtp_ca: Option<PathBuf> = |it| or_none(it, file),
+    from: Option<String> = |it| or_none(it, words),
+    sms_url: Option<Uri> = |it| or_none(it, hook_url),
+    sms_secret_file: Option<PathBuf> = |it| or_none(it, file),
+    push_subject: Option<String> = |it| or_none(it, contact),
+    allow_private: bool = flag,
 });
 
 section!(Gate {
@@ -274,6 +304,18 @@ pub fn read_site(
     Gate::read(&mut Table { path: path.to_owned(), entries, defaults: gate, wrong })
 }
 
+/// A webhook: what it says, laid over what every webhook begins with.
+pub fn read_hook(
+    path: &str,
+    hook: Map<String, Value>,
+    defaults: &Map<String, Value>,
+    wrong: &mut Vec<Mistake>,
+) -> EventsWebhook {
+    let mut entries = defaults.clone();
+    entries.extend(hook);
+    EventsWebhook::read(&mut Table { path: path.to_owned(), entries, defaults, wrong })
+}
+
 const MILLION: u64 = 1_000_000;
 /// Less cuts honest clients on slow links; zero cuts everybody.
 const TIMEOUT_MIN: Duration = Duration::from_millis(100);
@@ -314,6 +356,7 @@ words!(RedisMode as REDIS_MODES {
     "cluster" = Cluster,
 });
 words!(ReplicasWait as REPLICAS_WAITS { "memory" = Memory, "disk" = Disk, });
+words!(SmtpTls as SMTP_TLS { "always" = Always, "starttls" = StartTls, "never" = Never, });
 words!(LogFormat as FORMATS { "text" = Text, "json" = Json, });
 words!(FailMode as FAILS { "closed" = Closed, "open" = Open, });
 /// These are the gate's own words.
@@ -373,8 +416,9 @@ impl Table<'_> {
     /// What nobody asked for is no key.
     fn close(&mut self, known: &[&str]) {
         for key in self.entries.keys() {
-            // Rooms and sites are read apart, but whoever mistypes them means them.
-            let apart = if self.path.is_empty() { &["rooms", "sites"][..] } else { &[] };
+            // These are read apart, but whoever mistypes them means them.
+            let apart =
+                if self.path.is_empty() { &["rooms", "sites", "webhooks"][..] } else { &[] };
             let known = known.iter().chain(apart).copied();
             self.wrong.push(Mistake::unknown_key(self.path_of(key), key, known));
         }

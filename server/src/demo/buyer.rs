@@ -20,10 +20,19 @@ const DECLINED: &str = "4000000000000002";
 /// How often somebody tries again when a seat was just taken.
 const TRIES: u32 = 6;
 
+/// What somebody can do whose card was declined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterDecline {
+    MayTryAgain,
+    /// A failed checkout that the room hears of ends the session.
+    Leaves,
+}
+
 #[derive(Debug)]
 pub struct Buyers {
     gate: SocketAddr,
     thinking: Duration,
+    after_decline: AfterDecline,
     pub told: Arc<Told>,
 }
 
@@ -61,8 +70,8 @@ impl Told {
 }
 
 impl Buyers {
-    pub fn new(gate: SocketAddr, thinking: Duration) -> Buyers {
-        Buyers { gate, thinking, told: Arc::default() }
+    pub fn new(gate: SocketAddr, thinking: Duration, after_decline: AfterDecline) -> Buyers {
+        Buyers { gate, thinking, after_decline, told: Arc::default() }
     }
 
     async fn visit(&self, guest: Guest) -> Done {
@@ -142,7 +151,7 @@ impl Buyers {
                 _ => {}
             }
             // Half of them have another card.
-            if luck.chance(50) {
+            if luck.chance(50) || self.after_decline == AfterDecline::Leaves {
                 return Done::Leaves;
             }
             self.think(luck).await;

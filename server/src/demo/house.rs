@@ -9,7 +9,7 @@ use tokio::sync::{oneshot, watch};
 use waitroom_store::RoomName;
 
 use super::story::{ROOM, Story};
-use super::wire::look_up;
+use super::wire::{Browser, look_up};
 use crate::failure::{Exit, Failure};
 use crate::serve::{Protects, Serve, Stage};
 
@@ -33,18 +33,27 @@ impl Eyes {
     pub async fn room(&self) -> Option<Value> {
         look_up(self.admin, &self.key, &format!("/admin/v1/rooms/{ROOM}")).await
     }
+
+    /// The page that Prometheus reads.
+    pub async fn metrics(&self) -> Option<String> {
+        let mut browser = Browser::new(self.admin).with("x-api-key", self.key.as_str());
+        let got = browser.get("/metrics").await.ok()?;
+        (got.status == 200).then_some(got.body)
+    }
 }
 
 impl House {
-    /// Visitors come in at the first of the addresses, operators at the second.
+    /// Visitors come in at the first of the addresses, operators at the second. `besides` is laid
+    /// behind the story's configuration.
     pub async fn start(
         story: &Story,
+        besides: &str,
         shop: SocketAddr,
         [listen, admin]: [SocketAddr; 2],
         folder: &Path,
     ) -> Result<House, Failure> {
         let config = folder.join("demo.toml");
-        std::fs::write(&config, story.configuration()).map_err(|error| {
+        std::fs::write(&config, story.configuration() + besides).map_err(|error| {
             Failure::new(Exit::Io, format!("{}: {error}", config.display()))
                 .means("nothing was started")
         })?;

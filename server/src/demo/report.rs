@@ -11,6 +11,7 @@ use waitroom_crowd::report::{number, span};
 use waitroom_shop::Read;
 
 use super::bots::Tries;
+use super::bus::Heard;
 use super::buyer::Told;
 use super::story::Story;
 
@@ -29,6 +30,8 @@ pub struct Seen<'a> {
     pub verdict: &'a Verdict,
     pub log: Option<&'a LogTotals>,
     pub pace: &'a Pace,
+    /// Where checkouts went over a bus.
+    pub bus: Option<&'a Heard>,
     /// How long the bots could try: until the end, which is when a person has seen enough.
     pub open_for: Duration,
     /// Somebody ended it before its time.
@@ -93,6 +96,7 @@ pub fn checks(seen: &Seen<'_>) -> Vec<Check> {
         surprises(seen),
     ];
     checks.extend(followed(seen));
+    checks.extend(seen.bus.map(came_round));
     checks
 }
 
@@ -137,6 +141,29 @@ fn surprises(seen: &Seen<'_>) -> Check {
         None => "no visitor saw anything wrong".to_owned(),
     };
     Check { name: "nobody_saw_anything_wrong", held: count == 0, said }
+}
+
+/// What the shop said on the bus, and what the room made of it.
+fn came_round(heard: &Heard) -> Check {
+    let Heard { name, ended, published, ended_sessions, too_late, strange, .. } = *heard;
+    let done = ended_sessions + too_late;
+    Check {
+        name: "every_checkout_came_round",
+        // At least once: a message may come twice, and then the session is over already.
+        held: published == ended && done >= published && strange == 0 && ended_sessions > 0,
+        said: format!(
+            "{} checkouts ended, {} said on {name}, {} ended their session, {} found it over{}",
+            number(ended),
+            number(published),
+            number(ended_sessions),
+            number(too_late),
+            if strange > 0 {
+                format!(", {} were not understood", number(strange))
+            } else {
+                String::new()
+            }
+        ),
+    }
 }
 
 /// Admissions a minute that the story never goes below (`story.rs`).
@@ -201,6 +228,15 @@ pub fn json(seen: &Seen<'_>, checks: &[Check]) -> Value {
         "orders_without_a_pass": seen.ledger.without_pass,
         "bots_refused": seen.bots.refused() + seen.crowd.forgeries,
         "bots": bots,
+        "bus": seen.bus.map(|it| json!({
+            "name": it.name,
+            "checkouts": it.ended,
+            "published": it.published,
+            "ended_sessions": it.ended_sessions,
+            "too_late": it.too_late,
+            "strange": it.strange,
+            "events": it.events,
+        })),
         "pace_per_min": {
             "before": seen.pace.before, "lowest": seen.pace.lowest, "after": seen.pace.after,
         },
@@ -246,6 +282,14 @@ pub fn text(seen: &Seen<'_>, checks: &[Check]) -> String {
         ),
         format!("  bots     {} attempts refused", figure("bots_refused")),
     ];
+    if let Some(heard) = seen.bus {
+        lines.push(format!(
+            "  bus      {}: {} events of the room told, {} checkouts heard",
+            heard.name,
+            number(heard.events),
+            number(heard.ended_sessions + heard.too_late + heard.strange)
+        ));
+    }
     if let Some(waited) = seen.crowd.waited {
         lines.push(format!(
             "  waits    half within {}, 95 % within {}, the longest {}",

@@ -7,9 +7,11 @@
 
 mod acts;
 pub mod copies;
+mod hooks;
 mod installation;
 mod keyring;
 mod keys;
+mod notices;
 mod office;
 mod outbox;
 mod plan;
@@ -32,7 +34,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use waitroom_api::Desk;
 use waitroom_api::admin::Admin;
 use waitroom_api::caller::Role;
-use waitroom_api::desk::GateDesk;
+use waitroom_api::desk::{GateDesk, NoticeDesk};
 use waitroom_api::grpc::Grpc;
 use waitroom_engine::{Config as EngineConfig, Engine, Peers};
 use waitroom_gate::{Front, Gate};
@@ -280,7 +282,13 @@ impl Serve {
         let known: Arc<dyn GateDesk> = gate.clone();
         let _ = desk.gate.set(Arc::downgrade(&known));
 
-        let outbox = outbox::begin(&config, &house, &desk, &instance);
+        let endpoints = hooks::open(&config, &house).await?;
+        let outbox = outbox::begin(&config, &house, &desk, endpoints, &instance);
+        let notices = notices::open(&config, &house).await?.map(|office| {
+            let known: Arc<dyn NoticeDesk> = office.clone();
+            let _ = desk.notices.set(known);
+            tokio::spawn(notices::run(office, desk.clone()))
+        });
         let mut ending = Ending::listen();
         match (&self.stage, &self.protects) {
             (Some(stage), _) => stage.is_up(&addresses, fresh_key.as_deref()),
@@ -351,6 +359,9 @@ impl Serve {
         upkeep.abort();
         gate_upkeep.abort();
         outbox.stop().await;
+        if let Some(notices) = notices {
+            notices.abort();
+        }
         house.note_use(true).await;
         house.engine.stop().await;
         if let Some(together) = together {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use waitroom_api::desk::{OutboxDesk, RoomDesk, SinkLag, SinkPicture};
+use waitroom_api::desk::{DeadAsked, OutboxDesk, RoomDesk, SinkLag, SinkPicture};
 use waitroom_api::{Code, Desk, Problem};
 use waitroom_core::id::TicketId;
 use waitroom_core::{Actor, Command, EndHow, Epoch, Presented, Session, Ticket};
@@ -20,6 +20,7 @@ use waitroom_outbox::{
 use waitroom_pass::PassClaims;
 use waitroom_store::{Clock, Retention, RoomName, SinkName, Store};
 
+use super::hooks::{self, Endpoint};
 use super::installation::House;
 use crate::config::{Config, Events};
 
@@ -44,6 +45,7 @@ pub fn begin<S: Store + Clone>(
     config: &Config,
     house: &House<S>,
     desk: &Arc<Desk>,
+    endpoints: Vec<Endpoint>,
     instance: &str,
 ) -> Outbox {
     let events = &config.events;
@@ -59,7 +61,7 @@ pub fn begin<S: Store + Clone>(
         asks: BTreeMap::new(),
         tasks: Vec::new(),
     };
-    let ready = if events.outbox.ready_token { ReadyToken::On } else { ReadyToken::Off };
+    let ready = ready_token(config);
     if let Some(servers) = &events.nats.servers {
         let of = &events.nats;
         let link = nats::Link { servers: servers.clone(), credentials: of.credentials.clone() };
@@ -76,11 +78,20 @@ pub fn begin<S: Store + Clone>(
         let filter = of.events.clone().in_rooms(of.rooms.clone());
         begun.sink("kafka", filter, KafkaSink::new(link, topics, ready));
     }
+    for endpoint in &endpoints {
+        let (filter, sink) = (endpoint.filter.clone(), endpoint.sink.clone());
+        begun.sink_paced(&endpoint.name, filter, endpoint.pace, sink);
+    }
     let sources = begun.sources(events, desk);
     let clock = desk.clock.clone();
-    let seen = Seen { figures: begun.figures, sources, asks: begun.asks, clock };
+    let seen = Seen { figures: begun.figures, sources, asks: begun.asks, endpoints, clock };
     let _ = desk.outbox.set(Arc::new(seen));
     Outbox { tasks: begun.tasks }
+}
+
+/// Whether admissions are told with the pass.
+pub fn ready_token(config: &Config) -> ReadyToken {
+    if config.events.outbox.ready_token { ReadyToken::On } else { ReadyToken::Off }
 }
 
 struct Begun<'a, S: Store> {
@@ -95,6 +106,10 @@ struct Begun<'a, S: Store> {
 
 impl<S: Store> Begun<'_, S> {
     fn sink<K: Sink>(&mut self, name: &str, filter: Filter, sink: K) {
+        self.sink_paced(name, filter, Pace::default(), sink);
+    }
+
+    fn sink_paced<K: Sink>(&mut self, name: &str, filter: Filter, pace: Pace, sink: K) {
         let (asks, replays) = mpsc::channel(REPLAYS_MAX);
         self.asks.insert(name.to_owned(), asks);
         let duty = Duty {
@@ -103,7 +118,7 @@ impl<S: Store> Begun<'_, S> {
             name: SinkName::parse(name).expect("sinks have plain names"),
             sink: Arc::new(sink),
             filter,
-            pace: Pace::default(),
+            pace,
             keep: self.keep,
             figures: self.figures.sink(name),
             replays,
@@ -241,6 +256,7 @@ struct Seen {
     figures: Figures,
     sources: Sources,
     asks: BTreeMap<String, mpsc::Sender<Replay>>,
+    endpoints: Vec<Endpoint>,
     clock: Arc<dyn Clock>,
 }
 
@@ -248,6 +264,11 @@ impl OutboxDesk for Seen {
     fn sinks(&self) -> Vec<SinkPicture> {
         let now_ms = self.clock.wall_ms();
         let picture = |(name, of): (String, Arc<waitroom_outbox::SinkFigures>)| SinkPicture {
+            dead: self
+                .endpoints
+                .iter()
+                .find(|it| it.name == name)
+                .map(|it| it.sink.dead.count() as u64),
             name,
             sent: of.delivered.get(),
             failures: of.failures.get(),
@@ -302,6 +323,10 @@ impl OutboxDesk for Seen {
             };
             Err(Problem::new(code, detail).in_room(room))
         })
+    }
+
+    fn dead<'a>(&'a self, asked: DeadAsked<'a>) -> Pending<'a, Result<serde_json::Value, Problem>> {
+        Box::pin(hooks::dead(&self.endpoints, asked))
     }
 
     fn checkouts(&self) -> Vec<(&'static str, &'static str, u64)> {

@@ -3,6 +3,10 @@
 //! Nothing here is mocked: the shop sells, the gate checks, bots try, Chromium waits and buys.
 
 mod browser;
+mod bus;
+#[path = "../../../crates/outbox/tests/outbox/parts.rs"]
+#[allow(dead_code, reason = "shared with another target, which uses the rest")]
+mod parts;
 mod play;
 #[path = "../../../crates/shop/tests/stock/postgres.rs"]
 mod postgres;

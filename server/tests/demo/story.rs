@@ -4,7 +4,7 @@ use crate::play::{Ended, Play};
 use crate::postgres;
 
 /// What must be true of every demo, however it ended.
-fn everything_held(ended: &Ended) {
+pub fn everything_held(ended: &Ended) {
     let report = &ended.report;
     assert_eq!(ended.exit, Some(0), "{ended:?}");
     assert_eq!(report["kept"], true, "{ended:?}");

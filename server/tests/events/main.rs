@@ -9,5 +9,7 @@ mod instance;
 #[allow(dead_code, reason = "shared with another target, which uses the rest")]
 mod parts;
 
+mod notices;
 mod round_trip;
 mod shop;
+mod webhook;

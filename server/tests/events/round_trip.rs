@@ -10,11 +10,11 @@ use crate::shop::Shop;
 const SALE: &str = r#"{"queue_all":true,"rate":"10/s","max_active":1,"claim":"on_admission",
     "pass_life":"1s","pass_leeway":"0s","keep_user_id":true,"heartbeat_timeout":"60s"}"#;
 
-fn join(server: &Instance, user: &str) -> String {
+pub fn join(server: &Instance, user: &str) -> String {
     joins(server, user)["ticket"].as_str().expect("an id").to_owned()
 }
 
-fn joins(server: &Instance, user: &str) -> Value {
+pub fn joins(server: &Instance, user: &str) -> Value {
     let url = format!("{}/v1/rooms/sale/join", server.public);
     let (key, body) = (format!("X-Api-Key: {KEY}"), json!({ "user_id": user }).to_string());
     let json = "Content-Type: application/json";
@@ -28,13 +28,13 @@ fn status(server: &Instance, ticket: &str) -> String {
     got.json()["status"].as_str().unwrap_or_else(|| panic!("{got:?}")).to_owned()
 }
 
-fn opens(server: &Instance) {
+pub fn opens(server: &Instance) {
     let got = server.operate("PUT", "/admin/v1/rooms/sale", SALE);
     assert!(got.status < 300, "{got:?}");
 }
 
 /// A command of ours against the server.
-fn waitroom(server: &Instance, words: &[&str]) -> String {
+pub fn waitroom(server: &Instance, words: &[&str]) -> String {
     let out = std::process::Command::new(env!("CARGO_BIN_EXE_waitroom"))
         .args(words)
         .env("WAITROOM_SERVER", &server.admin)

@@ -1,4 +1,4 @@
-//! The Python shop: installed once below `target/tools`, started, talked to by lines.
+//! Python programs: their packages installed once below `target/tools`, started, talked to by lines.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -10,20 +10,46 @@ use serde_json::Value;
 use crate::instance::{Instance, soon};
 
 /// Pinned, so that the test means the same tomorrow.
-const PACKAGES: [&str; 3] = ["nats-py==2.11.0", "confluent-kafka==2.11.1", "pyjwt[crypto]==2.10.1"];
+const PACKAGES: [&str; 6] = [
+    "aiosmtpd==1.4.6",
+    "http-ece==1.2.1",
+    "nats-py==2.11.0",
+    "confluent-kafka==2.11.1",
+    "pyjwt[crypto]==2.10.1",
+    "standardwebhooks==1.0.1",
+];
 
-pub struct Shop {
+pub struct Shop(Program);
+
+impl Shop {
+    pub fn open(bus: &str, address: &str, server: &Instance) -> Shop {
+        let keys = format!("{}/.well-known/jwks.json", server.public);
+        Shop(Program::start("shop.py", &[bus, address, &keys]))
+    }
+
+    /// The first message that fits, once it is there.
+    pub fn reads(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        self.0.reads(what, fits)
+    }
+
+    pub fn says(&mut self, topic: &str, body: &Value) {
+        self.0.says(&format!("{topic} {body}"));
+    }
+}
+
+/// A program that prints lines of JSON.
+pub struct Program {
     child: Child,
     stdin: ChildStdin,
     read: Arc<Mutex<Vec<Value>>>,
 }
 
-impl Shop {
-    pub fn open(bus: &str, address: &str, server: &Instance) -> Shop {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/events/shop.py");
+impl Program {
+    pub fn start(script: &str, arguments: &[&str]) -> Program {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/events").join(script);
         let mut child = Command::new(python())
             .arg(script)
-            .args([bus, address, &format!("{}/.well-known/jwks.json", server.public)])
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -38,10 +64,15 @@ impl Shop {
                 into.lock().expect("nobody panics holding it").push(line);
             }
         });
-        Shop { child, stdin, read }
+        Program { child, stdin, read }
     }
 
-    /// The first message that fits, once it is there.
+    /// Everything so far.
+    pub fn read(&self) -> Vec<Value> {
+        self.read.lock().expect("nobody panics holding it").clone()
+    }
+
+    /// The first line that fits, once it is there.
     pub fn reads(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         soon(what, || {
             let read = self.read.lock().expect("nobody panics holding it");
@@ -49,12 +80,12 @@ impl Shop {
         })
     }
 
-    pub fn says(&mut self, topic: &str, body: &Value) {
-        writeln!(self.stdin, "{topic} {body}").expect("the shop listens");
+    pub fn says(&mut self, line: &str) {
+        writeln!(self.stdin, "{line}").expect("it listens");
     }
 }
 
-impl Drop for Shop {
+impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

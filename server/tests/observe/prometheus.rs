@@ -202,10 +202,13 @@ fn a_real_prometheus_scrapes_the_server_draws_the_dashboard_and_raises_alerts() 
         "waitroom_events_sent_total",
         "waitroom_events_failures_total",
         "waitroom_events_gaps_total",
+        "waitroom_events_dead_letters",
         "waitroom_events_lag",
         "waitroom_checkouts_total",
         // And shares its rooms with nobody.
         "waitroom_cluster_",
+        // Nor is anybody written to.
+        "waitroom_notices_",
     ];
     soon("a scrape of every figure", || {
         let found = prometheus.query("count by (__name__) ({job=\"waitroom\"})");

@@ -36,6 +36,10 @@ const RULES: &[(&str, &str, &str)] = &[
     ("GET", "/admin/v1/events", "viewer"),
     ("POST", "/admin/v1/rooms/{room}/events/{id}/replay", "operator"),
     ("GET", "/admin/v1/cluster", "viewer"),
+    ("GET", "/admin/v1/dead-letters", "viewer"),
+    ("GET", "/admin/v1/rooms/{room}/dead-letters/{id}", "operator"),
+    ("POST", "/admin/v1/rooms/{room}/dead-letters/{id}/replay", "operator"),
+    ("DELETE", "/admin/v1/rooms/{room}/dead-letters/{id}", "operator"),
     ("GET", "/admin/v1/gate", "viewer"),
     ("GET", "/admin/v1/rooms/{room}/gates/{id}", "operator"),
 ];

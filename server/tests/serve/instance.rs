@@ -15,7 +15,7 @@ pub struct Instance {
     child: Child,
     pub public: String,
     pub admin: String,
-    data: PathBuf,
+    pub data: PathBuf,
     stderr: Option<JoinHandle<String>>,
     stopped: bool,
 }

@@ -138,6 +138,10 @@ routes! {
     "GET" "/admin/v1/events" Viewer events::sinks, "", "Where events go, and how far each sink is behind in each room";
     "POST" "/admin/v1/rooms/{room}/events/{id}/replay" Operator events::replay, "From", "Tell the sink {id} the room's events again, from one on";
     "GET" "/admin/v1/cluster" Viewer cluster::show, "", "Every instance that shares these rooms, and who owns which";
+    "GET" "/admin/v1/dead-letters" Viewer events::dead, "", "Messages that a webhook did not take, without their bodies";
+    "GET" "/admin/v1/rooms/{room}/dead-letters/{id}" Operator events::dead_letter, "", "One of them, with its body";
+    "POST" "/admin/v1/rooms/{room}/dead-letters/{id}/replay" Operator events::replay_dead, "", "Send it once more, with its old id; it goes when it is taken";
+    "DELETE" "/admin/v1/rooms/{room}/dead-letters/{id}" Operator events::drop_dead, "", "Throw it away";
     "GET" "/admin/v1/gate" Viewer gate::report, "", "What the gate did: verdicts and bypasses of every site";
 }
 

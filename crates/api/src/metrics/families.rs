@@ -65,6 +65,7 @@ families! {
     EVENTS_SENT Counter "waitroom_events_sent_total" ["sink"] "Messages that a sink acknowledged, repeats included.";
     EVENTS_FAILURES Counter "waitroom_events_failures_total" ["sink"] "Deliveries to a sink that failed and are tried again.";
     EVENTS_GAPS Counter "waitroom_events_gaps_total" ["sink"] "Stretches of a log that were given up for a sink that did not keep up.";
+    EVENTS_DEAD Gauge "waitroom_events_dead_letters" ["sink"] "Messages that a webhook did not take and that nobody has sent again or thrown away.";
     EVENTS_LAG Gauge "waitroom_events_lag" ["sink", "room"] "Events of the log that a sink has not acknowledged.";
     EVENTS_LAG_SECONDS Gauge "waitroom_events_lag_seconds" ["sink", "room"] "How long the oldest of them has waited.";
     CHECKOUTS Counter "waitroom_checkouts_total" ["source", "outcome"] "Messages of checkouts: ended a session, or why not.";
@@ -73,6 +74,8 @@ families! {
     CLUSTER_SENT Counter "waitroom_cluster_requests_total" ["way"] "Requests sent on to owners of rooms (sent), and those taken in from others (taken).";
     CLUSTER_UNKNOWN Counter "waitroom_cluster_unanswered_total" [] "Requests sent on that got no answer: their outcome is unknown.";
     CLUSTER_MOVES Counter "waitroom_cluster_moves_total" ["way"] "Rooms that this instance began to own (taken), and those it handed over in order (given).";
+    NOTICES Counter "waitroom_notices_total" ["channel", "outcome"] "Messages to visitors whose turn came near: sent, or failed and given up.";
+    NOTICES_WAITING Gauge "waitroom_notices_waiting" ["room"] "Visitors who asked for such a message and have not had it yet.";
     ROOMS Gauge "waitroom_rooms" [] "Rooms of this instance.";
     READY Gauge "waitroom_ready" [] "1 while /health/ready says that visitors may be sent.";
     SPANS Counter "waitroom_spans_total" ["outcome"] "Spans of followed requests: sent to the collector, or dropped because it did not keep up.";

@@ -28,6 +28,7 @@ pub(super) fn write(desk: &Desk) -> String {
     events(&mut page, desk);
     checkouts(&mut page, desk);
     cluster(&mut page, desk);
+    notices(&mut page, desk);
     instance(&mut page, desk, rooms.len());
     page.into_text()
 }
@@ -298,6 +299,10 @@ fn events(page: &mut Page, desk: &Desk) {
             sinks.iter().for_each(|sink| series.value(&[&sink.name], figure(sink)));
         });
     }
+    page.family(&f::EVENTS_DEAD, |series| {
+        let dead = sinks.iter().filter_map(|sink| Some((sink, sink.dead?)));
+        dead.for_each(|(sink, dead)| series.value(&[&sink.name], dead));
+    });
     let lags: [OfLag; 2] =
         [(&f::EVENTS_LAG, |lag| lag.events as f64), (&f::EVENTS_LAG_SECONDS, |lag| lag.seconds)];
     for (family, figure) in lags {
@@ -341,6 +346,17 @@ fn cluster(page: &mut Page, desk: &Desk) {
             series.value(&["taken"], it.takeovers);
             series.value(&["given"], it.handovers);
         }
+    });
+}
+
+fn notices(page: &mut Page, desk: &Desk) {
+    let told = desk.notices.get().map(|it| it.counts()).unwrap_or_default();
+    let waiting = desk.notices.get().map(|it| it.waiting()).unwrap_or_default();
+    page.family(&f::NOTICES, |series| {
+        told.iter().for_each(|(channel, outcome, count)| series.value(&[channel, outcome], count));
+    });
+    page.family(&f::NOTICES_WAITING, |series| {
+        waiting.iter().for_each(|(room, count)| series.value(&[room.as_str()], count));
     });
 }
 

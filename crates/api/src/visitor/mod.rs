@@ -11,6 +11,7 @@ mod hand_over;
 pub(crate) mod heartbeat;
 pub mod join;
 mod leave;
+pub mod notify;
 mod session;
 pub(crate) mod status;
 
@@ -125,6 +126,7 @@ enum Verb {
     Claim,
     Leave,
     HandOver,
+    Notify,
     Board,
     LiveTicket,
     Live,
@@ -140,6 +142,7 @@ fn verb_of(text: &str) -> Verb {
         "claim" => Verb::Claim,
         "leave" => Verb::Leave,
         "hand-over" => Verb::HandOver,
+        "notify" => Verb::Notify,
         "board" => Verb::Board,
         "live-ticket" => Verb::LiveTicket,
         "live" => Verb::Live,
@@ -164,6 +167,7 @@ fn room_verb(method: &Method, verb: Verb, ask: Box<Ask>, room: Arc<RoomDesk>) ->
         Verb::Claim => Answering::later(claim::claim(ask, room)),
         Verb::Leave => Answering::later(leave::leave(ask, room)),
         Verb::HandOver => Answering::later(hand_over::hand_over(ask, room)),
+        Verb::Notify => Answering::later(notify::notify(ask, room)),
         Verb::Board => board::board(&ask, &room).into(),
         Verb::LiveTicket => Answering::later(live::ticket(ask, room)),
         Verb::Live => live::websocket(ask, room),

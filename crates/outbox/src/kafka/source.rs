@@ -1,6 +1,7 @@
 //! Hears checkouts on Kafka: a consumer group, offsets committed after their effect is in the log.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use futures_util::future::join_all;
 use rdkafka::Message as _;
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{CommitMode, Consumer, StreamConsumer};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Header, OwnedHeaders};
 use rdkafka::producer::{FutureProducer, FutureRecord};
 use rdkafka::topic_partition_list::Offset;
@@ -17,12 +18,10 @@ use tokio::time::sleep;
 
 use super::Link;
 use crate::sink::Trouble;
-use crate::source::{Checkout, Outcomes, Reason, SourceFigures, hear};
+use crate::source::{AGAIN_AFTER, Checkout, Hearing, Outcomes, Reason, SourceFigures, hear};
 
 /// Messages that are heard together: their effects share one write to the disk.
 const TOGETHER: usize = 256;
-/// After trouble with the brokers, or while a topic is not there.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How long a dead letter may take before the whole batch is heard again.
 const DEAD_WITHIN: Duration = Duration::from_secs(30);
 
@@ -39,17 +38,15 @@ pub struct KafkaSource {
 impl KafkaSource {
     /// Runs until it is dropped.
     pub async fn run(self, checkout: Arc<dyn Checkout>) {
-        let mut said = false;
-        loop {
-            let Err(trouble) = self.listen(&*checkout).await else { continue };
-            if !std::mem::replace(&mut said, true) {
-                tracing::warn!(source = "kafka", %trouble, "checkouts cannot be heard; trying again");
-            }
-            sleep(AGAIN_AFTER).await;
-        }
+        let hearing = Hearing::on("kafka");
+        hearing.keep(|| self.listen(&*checkout, &hearing)).await;
     }
 
-    async fn listen(&self, checkout: &dyn Checkout) -> Result<(), Trouble> {
+    async fn listen(
+        &self,
+        checkout: &dyn Checkout,
+        hearing: &Hearing,
+    ) -> Result<Infallible, Trouble> {
         let consumer: StreamConsumer = self
             .link
             .config()
@@ -88,7 +85,17 @@ impl KafkaSource {
             }));
             done.await.into_iter().collect::<Result<(), Trouble>>()?;
             commit(&consumer, &fine).map_err(Trouble::new)?;
+            if !fine.is_empty() {
+                hearing.found();
+            }
             if let Some(error) = trouble {
+                // Others, such as a topic that nobody has made yet, are no outage.
+                if let KafkaError::MessageConsumption(
+                    RDKafkaErrorCode::AllBrokersDown | RDKafkaErrorCode::BrokerTransportFailure,
+                ) = error
+                {
+                    hearing.lost(&Trouble::new(&error));
+                }
                 tracing::debug!(source = "kafka", %error, "nothing to hear for a moment");
                 sleep(AGAIN_AFTER).await;
             }

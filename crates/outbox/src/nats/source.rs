@@ -1,6 +1,7 @@
 //! Hears checkouts on NATS: a durable consumer of a stream, a message acknowledged after its effect
 //! is in the log.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,10 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::{self, AckKind, consumer, stream};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use tokio::time::sleep;
 
 use super::{Link, connect};
 use crate::sink::Trouble;
-use crate::source::{Checkout, Outcomes, Reason, SourceFigures, hear};
+use crate::source::{Checkout, Hearing, Outcomes, Reason, SourceFigures, hear};
 
 /// Everything that checkouts say, and where it stays until it was heard.
 const STREAM: &str = "CHECKOUT_EVENTS";
@@ -26,8 +26,6 @@ const DURABLE: &str = "waitroom-service";
 const TOGETHER: usize = 256;
 /// Longer than anything takes; then somebody else may try.
 const ACK_WAIT: Duration = Duration::from_secs(60);
-/// After trouble with the bus.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct NatsSource {
@@ -41,17 +39,15 @@ pub struct NatsSource {
 impl NatsSource {
     /// Runs until it is dropped.
     pub async fn run(self, checkout: Arc<dyn Checkout>) {
-        let mut said = false;
-        loop {
-            let Err(trouble) = self.listen(&*checkout).await else { continue };
-            if !std::mem::replace(&mut said, true) {
-                tracing::warn!(source = "nats", %trouble, "checkouts cannot be heard; trying again");
-            }
-            sleep(AGAIN_AFTER).await;
-        }
+        let hearing = Hearing::on("nats");
+        hearing.keep(|| self.listen(&*checkout, &hearing)).await;
     }
 
-    async fn listen(&self, checkout: &dyn Checkout) -> Result<(), Trouble> {
+    async fn listen(
+        &self,
+        checkout: &dyn Checkout,
+        hearing: &Hearing,
+    ) -> Result<Infallible, Trouble> {
         let context = connect(&self.link).await?;
         let subjects = self.outcomes.names().map(str::to_owned).to_vec();
         let stream = self.stream(&context, STREAM, subjects).await?;
@@ -64,6 +60,8 @@ impl NatsSource {
         let consumer =
             stream.get_or_create_consumer(DURABLE, config).await.map_err(Trouble::new)?;
         let messages = consumer.messages().await.map_err(Trouble::new)?;
+        // It is connected, and its stream is there: nothing more can be known while nobody speaks.
+        hearing.found();
         let mut together = messages.ready_chunks(TOGETHER);
         while let Some(chunk) = together.next().await {
             let mut fine = Vec::with_capacity(chunk.len());

@@ -208,6 +208,8 @@ struct Recorded {
     /// Deliveries to fail from now on.
     failing: AtomicU64,
     tried: AtomicU64,
+    /// Deliveries begin and do not end.
+    held: std::sync::atomic::AtomicBool,
 }
 
 impl Recorder {
@@ -219,6 +221,11 @@ impl Recorder {
         self.0.failing.store(deliveries, Ordering::SeqCst);
     }
 
+    /// From now on a delivery that begins takes nothing and does not end.
+    pub fn hold(&self, held: bool) {
+        self.0.held.store(held, Ordering::SeqCst);
+    }
+
     pub fn tried(&self) -> u64 {
         self.0.tried.load(Ordering::SeqCst)
     }
@@ -227,6 +234,9 @@ impl Recorder {
 impl Sink for Recorder {
     async fn deliver(&self, batch: &[Message]) -> Result<(), Trouble> {
         self.0.tried.fetch_add(1, Ordering::SeqCst);
+        if self.0.held.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         let left = self.0.failing.load(Ordering::SeqCst);
         // A delivery that fails may have got some of it across.
         let taken = if left > 0 { batch.len() / 2 } else { batch.len() };

@@ -8,9 +8,11 @@ mod golden;
 mod house;
 mod kafka;
 mod nats;
+mod notices;
 mod parts;
 mod poison;
 mod relay;
 #[path = "../../../redis/tests/common/servers.rs"]
 mod servers;
 mod went_back;
+mod webhook;
