@@ -28,9 +28,11 @@ enum What {
     Status(Status),
     /// Tells a sink the events of a room again, from one on.
     Replay(Replay),
+    /// Makes the tables of a room in PostgreSQL anew.
+    Project(Project),
 }
 
-subcommands!(Events: Status, Replay);
+subcommands!(Events: Status, Replay, Project);
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  waitroom events status")]
@@ -52,6 +54,31 @@ struct Replay {
     from: u64,
     #[command(flatten)]
     to: To,
+}
+
+/// Drops what the tables of PostgreSQL hold of a room and tells them its whole log again.
+///
+/// Needs the log from its first event on; until it is done, figures of the room are incomplete.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  waitroom events project spring-sale --rebuild")]
+struct Project {
+    /// The room.
+    #[arg(value_parser = name)]
+    room: RoomName,
+    /// Says that the tables of the room are to be dropped.
+    #[arg(long, required = true)]
+    rebuild: bool,
+    #[command(flatten)]
+    to: To,
+}
+
+impl Project {
+    fn run(self, out: &mut Out) -> Result<Exit, Failure> {
+        let answer = call(&self.to, &self.room, "events/postgres/replay", &json!({ "from": 1 }))?;
+        let said = format!("room {}: its tables are made anew from event 1", self.room);
+        out.tell(said, &answer)?;
+        Ok(Exit::Fine)
+    }
 }
 
 impl Status {

@@ -50,7 +50,7 @@ impl Default for Pace {
 }
 
 /// While a delivery takes its time, this often somebody looks how far the log has gone on.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Boards come several times a second. One that takes longer than this is in trouble, and so are
 /// we: try again from the cursor.

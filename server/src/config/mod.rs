@@ -35,8 +35,9 @@ use crate::failure::Exit;
 pub use environment::Environment;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass, PassAlgorithm,
-    Redis, RedisMode, ReplicasWait, Server, Store, StoreKind, Telemetry, Tls, TlsFiles, Trust,
+    Durability, Events, EventsMirror, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Pass,
+    PassAlgorithm, Redis, RedisMode, ReplicasWait, Server, Store, StoreKind, Telemetry, Tls,
+    TlsFiles, Trust,
 };
 pub use source::Source;
 

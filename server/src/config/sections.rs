@@ -18,7 +18,7 @@ use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
 use waitroom_outbox::Filter;
 use waitroom_store::RoomName;
 
-use super::events::{kinds, servers, topic};
+use super::events::{database, kinds, mirror, servers, topic};
 use super::gate::{
     gate_name, host_pattern, local_path, origin, room_name, rule, waiting_status, when,
 };
@@ -173,6 +173,8 @@ tables!(Events {
     nats: EventsNats,
     kafka: EventsKafka,
     checkouts: EventsCheckouts,
+    postgres: EventsPostgres,
+    mirror: EventsMirror,
 });
 
 section!(EventsOutbox {
@@ -208,6 +210,20 @@ section!(EventsCheckouts {
     expired: String = topic,
     group: String = topic,
     dead_letter: String = topic,
+});
+
+section!(EventsPostgres {
+    url: Option<String> = |it| or_none(it, database),
+    password_file: Option<PathBuf> = |it| or_none(it, file),
+    rooms: Vec<RoomName> = list(room_name),
+});
+
+section!(EventsMirror {
+    to: Option<String> = |it| or_none(it, mirror),
+    secret_file: Option<PathBuf> = |it| or_none(it, file),
+    name: String = topic,
+    replicas: u64 = count(1..=5),
+    digest_every: Duration = span(Duration::from_secs(1)..=DAY),
 });
 
 section!(Gate {

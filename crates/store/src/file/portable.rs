@@ -26,7 +26,7 @@ use crate::{
     snapshot::Snapshot,
 };
 
-const MAGIC: &[u8; 8] = b"WRROOM01";
+pub(super) const MAGIC: &[u8; 8] = b"WRROOM01";
 const ITEM_HEAD: usize = 1 + 4 + 4;
 const WRITE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 1 << 20;
@@ -132,14 +132,7 @@ fn write<D: Disk>(
         (None, None) => tip,
     };
     let epoch = shared.book().state.rooms.get(room).map_or(0, |room| room.last.0);
-    out.item(b'R', |body| {
-        body.push(room.as_str().len() as u8);
-        body.extend_from_slice(room.as_str().as_bytes());
-        body.extend_from_slice(&base.head.0.to_le_bytes());
-        body.extend_from_slice(&base.chain.0);
-        body.extend_from_slice(&tip.head.0.to_le_bytes());
-        body.extend_from_slice(&epoch.to_le_bytes());
-    })?;
+    out.item(b'R', |body| write_room(body, room, base, tip.head, epoch))?;
     if let Some(snapshot) = snapshot.filter(|snapshot| snapshot.at <= tip.head) {
         out.item(b'S', |body| {
             body.extend_from_slice(&snapshot.at.0.to_le_bytes());
@@ -162,16 +155,33 @@ fn write<D: Disk>(
             return Err(Error::refused(format!("room {room} was removed meanwhile")).into());
         }
     }
-    out.item(b'E', |body| {
-        body.extend_from_slice(&tip.head.0.to_le_bytes());
-        body.extend_from_slice(&tip.chain.0);
-        body.extend_from_slice(&count.to_le_bytes());
-    })?;
+    out.item(b'E', |body| write_end(body, tip, count))?;
     out.flush()?;
     out.file.sync_data()?;
     shared.disk.rename(&temporary, to)?;
     shared.disk.sync_dir(parent_of(to))?;
     Ok(())
+}
+
+pub(super) fn write_room(
+    body: &mut Vec<u8>,
+    room: &RoomName,
+    base: Appended,
+    tip: Head,
+    epoch: u32,
+) {
+    body.push(room.as_str().len() as u8);
+    body.extend_from_slice(room.as_str().as_bytes());
+    body.extend_from_slice(&base.head.0.to_le_bytes());
+    body.extend_from_slice(&base.chain.0);
+    body.extend_from_slice(&tip.0.to_le_bytes());
+    body.extend_from_slice(&epoch.to_le_bytes());
+}
+
+pub(super) fn write_end(body: &mut Vec<u8>, tip: Appended, count: u64) {
+    body.extend_from_slice(&tip.head.0.to_le_bytes());
+    body.extend_from_slice(&tip.chain.0);
+    body.extend_from_slice(&count.to_le_bytes());
 }
 
 /// The chain before a batch: recorded with it, and not part of [`Stored`].
@@ -190,7 +200,7 @@ fn first_before<D: Disk>(
         .ok_or_else(|| Error::Unavailable { why: "trimmed meanwhile".into() })
 }
 
-fn write_batch(body: &mut Vec<u8>, stored: &Stored) {
+pub(super) fn write_batch(body: &mut Vec<u8>, stored: &Stored) {
     body.extend_from_slice(&stored.epoch.to_le_bytes());
     body.extend_from_slice(&stored.nonce.to_le_bytes());
     body.extend_from_slice(&stored.number.to_le_bytes());
@@ -200,14 +210,15 @@ fn write_batch(body: &mut Vec<u8>, stored: &Stored) {
     body.extend_from_slice(&stored.payload);
 }
 
-struct Out<F> {
-    file: F,
-    buffer: Vec<u8>,
-    offset: u64,
+#[derive(Debug)]
+pub(super) struct Out<F> {
+    pub file: F,
+    pub buffer: Vec<u8>,
+    pub offset: u64,
 }
 
 impl<F: DiskFile> Out<F> {
-    fn item(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    pub fn item(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let start = self.buffer.len();
         self.buffer.push(kind);
         self.buffer.extend_from_slice(&[0; 8]);
@@ -220,7 +231,7 @@ impl<F: DiskFile> Out<F> {
         if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         self.file.write_at(self.offset, &self.buffer)?;
         self.offset += self.buffer.len() as u64;
         self.buffer.clear();
