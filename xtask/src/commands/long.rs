@@ -42,6 +42,8 @@ const JOBS: &[Job] = &[
     Job { name: "kill-server", command: kill_server },
     // Ten times more people than the server can take, and ten thousand idle sockets.
     Job { name: "overload", command: overload },
+    // A bus that is away for a minute: do joins notice, and is what was missed told fast?
+    Job { name: "events", command: events },
     // Coverage-guided fuzzing of everything that reads hostile bytes, minutes for each target.
     Job { name: "fuzz", command: fuzz },
 ];
@@ -131,6 +133,11 @@ fn billion(_: &Args) -> Outcome<Run> {
 fn kill_server(args: &Args) -> Outcome<Run> {
     bench::build().run()?;
     Ok(bench::command().arg("kill-server").arg("--cycles").arg(args.cycles.to_string()))
+}
+
+fn events(_: &Args) -> Outcome<Run> {
+    bench::build().run()?;
+    Ok(bench::command().arg("events").arg("--only").arg("minute").arg("--strict"))
 }
 
 fn overload(_: &Args) -> Outcome<Run> {
