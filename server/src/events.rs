@@ -31,6 +31,8 @@ enum What {
     /// Tells a sink the events of a room again, from one on.
     Replay(Replay),
     Dead(dead::Dead),
+    /// Makes the tables of a room in PostgreSQL anew.
+    Project(Project),
 }
 
 impl Events {
@@ -39,6 +41,7 @@ impl Events {
             What::Status(it) => it.to.json,
             What::Replay(it) => it.to.json,
             What::Dead(it) => it.json(),
+            What::Project(it) => it.to.json,
         }
     }
 
@@ -47,6 +50,7 @@ impl Events {
             What::Status(it) => it.run(out),
             What::Replay(it) => it.run(out),
             What::Dead(it) => it.run(out),
+            What::Project(it) => it.run(out),
         }
     }
 }
@@ -71,6 +75,31 @@ struct Replay {
     from: u64,
     #[command(flatten)]
     to: To,
+}
+
+/// Drops what the tables of PostgreSQL hold of a room and tells them its whole log again.
+///
+/// Needs the log from its first event on; until it is done, figures of the room are incomplete.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  waitroom events project spring-sale --rebuild")]
+struct Project {
+    /// The room.
+    #[arg(value_parser = name)]
+    room: RoomName,
+    /// Says that the tables of the room are to be dropped.
+    #[arg(long, required = true)]
+    rebuild: bool,
+    #[command(flatten)]
+    to: To,
+}
+
+impl Project {
+    fn run(self, out: &mut Out) -> Result<Exit, Failure> {
+        let answer = call(&self.to, &self.room, "events/postgres/replay", &json!({ "from": 1 }))?;
+        let said = format!("room {}: its tables are made anew from event 1", self.room);
+        out.tell(said, &answer)?;
+        Ok(Exit::Fine)
+    }
 }
 
 impl Status {

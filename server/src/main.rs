@@ -28,8 +28,10 @@ mod page;
 mod pause;
 mod place;
 mod protect;
+mod rebuild;
 mod rehearse;
 mod repair;
+mod report;
 mod restore;
 mod resume;
 mod room;
@@ -75,7 +77,9 @@ enum Command {
     Restore(restore::Restore),
     Export(export::Export),
     Import(import::Import),
+    Rebuild(rebuild::Rebuild),
     Repair(repair::Repair),
+    Report(report::Report),
     Check(check::Check),
     Crowd(Box<crowd::Crowd>),
     CheckHistory(check_history::CheckHistory),
@@ -116,7 +120,9 @@ fn main() -> ExitCode {
         Command::Restore(it) => finish(it.json, |out| it.run(out)),
         Command::Export(it) => finish(it.json, |out| it.run(out)),
         Command::Import(it) => finish(it.json, |out| it.run(out)),
+        Command::Rebuild(it) => finish(it.json, |out| it.run(out)),
         Command::Repair(it) => finish(it.json, |out| it.run(out)),
+        Command::Report(it) => finish(it.json, |out| it.run(out)),
         Command::Crowd(it) => finish(false, |out| it.run(out)),
         Command::CheckHistory(it) => finish(it.json, |out| it.run(out)),
         Command::Check(it) => finish(it.json, |out| it.run(out)),

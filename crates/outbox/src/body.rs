@@ -139,7 +139,7 @@ fn place_reason(ending: Option<Ending>) -> &'static str {
     }
 }
 
-fn ending_word(ending: Ending) -> &'static str {
+pub(crate) fn ending_word(ending: Ending) -> &'static str {
     match ending {
         Ending::Completed => "completed",
         Ending::Left => "left",

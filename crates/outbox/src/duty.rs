@@ -14,10 +14,11 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use waitroom_store::{Error, Head, Lease, LeaseName, Retention, RoomName, SinkName, Store};
 
+use crate::carry::{Carry, Errand};
 use crate::figures::SinkFigures;
 use crate::names::Names;
-use crate::relay::{Pace, Relay};
-use crate::sink::{Filter, Sink};
+use crate::relay::Pace;
+use crate::sink::Filter;
 
 /// The rooms that this instance knows; more may come.
 pub trait Rooms: Send + Sync + 'static {
@@ -72,7 +73,7 @@ impl From<Error> for NotReplayed {
 pub const REPLAYS_MAX: usize = 16;
 
 #[derive(Debug)]
-pub struct Duty<S: Store, K: Sink> {
+pub struct Duty<S: Store, K: Carry> {
     pub store: Arc<S>,
     /// Who holds the lease.
     pub instance: String,
@@ -96,7 +97,7 @@ impl Drop for Relays {
     }
 }
 
-impl<S: Store, K: Sink> Duty<S, K> {
+impl<S: Store, K: Carry> Duty<S, K> {
     /// Runs until it is dropped.
     pub async fn run(mut self, rooms: Arc<dyn Rooms>) {
         let name = format!("outbox/{}", self.name);
@@ -178,6 +179,7 @@ impl<S: Store, K: Sink> Duty<S, K> {
         if let Some(relay) = relays.0.remove(room) {
             let _ = relay.await;
         }
+        self.sink.go_back(room, to).await.map_err(|it| NotReplayed::Store { why: it.why })?;
         self.store.drop_cursor(room, &self.name).await?;
         self.store.advance(room, &self.name, to).await?;
         let sink = &self.name;
@@ -186,17 +188,16 @@ impl<S: Store, K: Sink> Duty<S, K> {
     }
 
     fn relay(&self, room: RoomName, names: Arc<dyn Names>) -> JoinHandle<()> {
-        let relay = Relay {
+        let errand = Errand {
             store: self.store.clone(),
             room,
             name: self.name.clone(),
-            sink: self.sink.clone(),
             names,
             filter: self.filter.clone(),
             pace: self.pace,
             figures: self.figures.clone(),
         };
-        tokio::spawn(async move { relay.run().await })
+        tokio::spawn(self.sink.clone().carry(errand))
     }
 
     /// A sink that is too far behind must not keep the whole log: it loses a stretch, and that is

@@ -6,6 +6,8 @@ pub mod sink;
 pub mod source;
 
 use rdkafka::ClientConfig;
+use rdkafka::error::KafkaError;
+use rdkafka::producer::FutureProducer;
 
 pub use sink::{KafkaSink, Topics};
 pub use source::KafkaSource;
@@ -18,7 +20,20 @@ pub struct Link {
 }
 
 impl Link {
-    fn config(&self) -> ClientConfig {
+    /// A producer that loses nothing and keeps the order: idempotent, all replicas, no time-out.
+    pub(crate) fn producer(&self) -> Result<FutureProducer, KafkaError> {
+        self.config()
+            .set("enable.idempotence", "true")
+            .set("enable.gapless.guarantee", "true")
+            .set("acks", "all")
+            .set("message.timeout.ms", "0")
+            // Batches fill up by themselves under load; alone, a message waits this long.
+            .set("linger.ms", "5")
+            .set("topic.metadata.propagation.max.ms", "10000")
+            .create()
+    }
+
+    pub(crate) fn config(&self) -> ClientConfig {
         let mut config = ClientConfig::new();
         config.set("bootstrap.servers", &self.brokers).set("client.id", "waitroom");
         // Told as trouble and in figures; librdkafka itself would write to standard error.

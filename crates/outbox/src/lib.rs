@@ -13,24 +13,31 @@
 
 pub mod backoff;
 pub mod body;
+pub mod carry;
 pub mod duty;
 pub mod figures;
 pub mod kafka;
+pub mod keeper;
 pub mod message;
+pub mod mirror;
 pub mod names;
 pub mod nats;
 pub mod notify;
+pub mod postgres;
 pub mod relay;
+pub mod sale;
 pub mod sink;
 pub mod source;
 mod trail;
 pub mod translate;
 pub mod webhook;
 
+pub use carry::{Carry, Told};
 pub use duty::{Duty, NotReplayed, Replay, Rooms};
 pub use figures::{Figures, SinkFigures};
+pub use keeper::{Keeper, Whole};
 pub use message::{Fact, Kind, Message, MessageId};
-pub use names::{Names, Pending};
+pub use names::{Nameless, Names, Pending};
 pub use relay::{Pace, Relay};
 pub use sink::{Filter, Sink, Trouble};
 pub use translate::translate;

@@ -55,7 +55,7 @@ impl Default for Pace {
 
 /// While a delivery takes its time, this often somebody looks how far the log has gone on; and
 /// while a log is quiet, whether it is still the same.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 const LOOK_MOST: Duration = Duration::from_secs(16);
 

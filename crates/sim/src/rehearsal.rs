@@ -25,5 +25,5 @@ pub use arrivals::parse_csv;
 pub use drive::{Progress, rehearse, rehearse_measured};
 pub use outcome::Outcome;
 pub use plan::{Lane, OutOfBounds, Patience, Plan, Shape};
-pub use report::report;
+pub use report::{chart, report};
 pub use summary::summary;

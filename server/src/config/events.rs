@@ -5,6 +5,7 @@ use hyper::Uri;
 use serde_json::{Map, Value};
 use waitroom_api::document::Mistake;
 use waitroom_api::document::value::{shown, text};
+use waitroom_outbox::mirror::Place;
 use waitroom_outbox::{Filter, Kind};
 use waitroom_store::RoomName;
 
@@ -152,6 +153,22 @@ pub fn topic(given: &Value) -> Result<String, String> {
         return Err(format!("{} is no topic; use letters, digits, . _ and -", shown(given)));
     }
     Ok(said)
+}
+
+/// An address of a database, as `postgres://…` or as `host=… user=…`.
+pub fn database(given: &Value) -> Result<String, String> {
+    let said = text(given)?;
+    // It may hold a password: it is not repeated.
+    match waitroom_outbox::postgres::is_address(&said) {
+        true => Ok(said),
+        false => Err("no address of a database; write \"postgres://user@host/database\"".into()),
+    }
+}
+
+/// Where a mirror may be.
+pub fn mirror(given: &Value) -> Result<String, String> {
+    let said = text(given)?;
+    Place::parse(&said, None).map(|_| said)
 }
 
 /// What a sink wants to hear of.

@@ -36,9 +36,9 @@ pub use environment::Environment;
 pub use events::Hook;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Cluster, Durability, Events, Limits, Listener, Log, LogFormat, LogLevel, Metrics, Notify, Pass,
-    PassAlgorithm, Redis, RedisMode, ReplicasWait, Server, SmtpTls, Store, StoreKind, Telemetry,
-    Tls, TlsFiles, Trust,
+    Cluster, Durability, Events, EventsMirror, Limits, Listener, Log, LogFormat, LogLevel, Metrics,
+    Notify, Pass, PassAlgorithm, Redis, RedisMode, ReplicasWait, Server, SmtpTls, Store, StoreKind,
+    Telemetry, Tls, TlsFiles, Trust,
 };
 pub use source::Source;
 

@@ -18,7 +18,9 @@ use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
 use waitroom_outbox::Filter;
 use waitroom_store::RoomName;
 
-use super::events::{contact, hook_url, kinds, mail_server, servers, topic};
+use super::events::{
+    contact, database, hook_url, kinds, mail_server, mirror, servers, topic,
+};
 use super::gate::{
     gate_name, host_pattern, local_path, origin, room_name, rule, waiting_status, when,
 };
@@ -188,6 +190,8 @@ tables!(Events {
     kafka: EventsKafka,
     checkouts: EventsCheckouts,
     webhook: EventsWebhook,
+    postgres: EventsPostgres,
+    mirror: EventsMirror,
 });
 
 section!(EventsOutbox {
@@ -251,6 +255,20 @@ section!(Notify {
     sms_secret_file: Option<PathBuf> = |it| or_none(it, file),
     push_subject: Option<String> = |it| or_none(it, contact),
     allow_private: bool = flag,
+});
+
+section!(EventsPostgres {
+    url: Option<String> = |it| or_none(it, database),
+    password_file: Option<PathBuf> = |it| or_none(it, file),
+    rooms: Vec<RoomName> = list(room_name),
+});
+
+section!(EventsMirror {
+    to: Option<String> = |it| or_none(it, mirror),
+    secret_file: Option<PathBuf> = |it| or_none(it, file),
+    name: String = topic,
+    replicas: u64 = count(1..=5),
+    digest_every: Duration = span(Duration::from_secs(1)..=DAY),
 });
 
 section!(Gate {

@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 
 use waitroom_api::document::Mistake;
+use waitroom_outbox::mirror::Place;
 
 use super::sections::{Redis, Sections};
 use super::{Durability, Listener, RedisMode, StoreKind, TlsFiles};
@@ -12,7 +13,13 @@ use super::{Durability, Listener, RedisMode, StoreKind, TlsFiles};
 pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
     let unread: Vec<String> = wrong.iter().map(|it| it.field.clone()).collect();
     let mut rules = Rules { unread, wrong };
-    let Sections { server, tls, trust, pass, store, redis, cluster, .. } = sections;
+    let Sections { server, tls, trust, pass, store, redis, cluster, events, .. } = sections;
+    let mirror = &events.mirror;
+    if let Some(Err(problem)) =
+        mirror.to.as_ref().map(|to| Place::parse(to, mirror.secret_file.clone()))
+    {
+        rules.broken(&["events.mirror.secret_file", "events.mirror.to"], problem);
+    }
     for (name, files) in [("public", &tls.public), ("admin", &tls.admin), ("grpc", &tls.grpc)] {
         check_tls(name, files, &mut rules);
     }

@@ -12,17 +12,20 @@ use waitroom_core::{Actor, Command, EndHow, Epoch, Presented, Session, Ticket};
 use waitroom_outbox::body::ReadyToken;
 use waitroom_outbox::duty::REPLAYS_MAX;
 use waitroom_outbox::kafka::{self, KafkaSink, KafkaSource, Topics};
+use waitroom_outbox::mirror::{KafkaMirror, Marks, NatsMirror, Place, PostgresMirror};
 use waitroom_outbox::nats::{self, NatsSink, NatsSource, Streams};
+use waitroom_outbox::postgres::{self, Projection};
 use waitroom_outbox::source::{Checkout, NotEnded, Outcome, Outcomes, Reason, Said, SourceFigures};
 use waitroom_outbox::{
-    Duty, Figures, Filter, Names, NotReplayed, Pace, Pending, Replay, Rooms, Sink,
+    Carry, Duty, Figures, Filter, Nameless, Names, NotReplayed, Pace, Pending, Replay, Rooms, Sink,
+    Told, Whole,
 };
 use waitroom_pass::PassClaims;
 use waitroom_store::{Clock, Retention, RoomName, SinkName, Store};
 
 use super::hooks::{self, Endpoint};
 use super::installation::House;
-use crate::config::{Config, Events};
+use crate::config::{Config, Events, EventsMirror};
 
 /// What runs, until it is stopped.
 #[derive(Debug)]
@@ -80,8 +83,17 @@ pub fn begin<S: Store + Clone>(
     }
     for endpoint in &endpoints {
         let (filter, sink) = (endpoint.filter.clone(), endpoint.sink.clone());
-        begun.sink_paced(&endpoint.name, filter, endpoint.pace, sink);
+        let rooms = begun.rooms.clone();
+        begun.duty(&endpoint.name, filter, endpoint.pace, Told::new(sink), rooms);
     }
+    if let Some(url) = &events.postgres.url {
+        let of = &events.postgres;
+        let link = postgres::Link { url: url.clone(), password_file: of.password_file.clone() };
+        let filter = Filter::everything().in_rooms(of.rooms.clone());
+        let rooms = begun.rooms.clone();
+        begun.duty("postgres", filter, Pace::default(), Whole::new(Projection::new(link)), rooms);
+    }
+    begun.mirror(&events.mirror);
     let sources = begun.sources(events, desk);
     let clock = desk.clock.clone();
     let seen = Seen { figures: begun.figures, sources, asks: begun.asks, endpoints, clock };
@@ -106,10 +118,17 @@ struct Begun<'a, S: Store> {
 
 impl<S: Store> Begun<'_, S> {
     fn sink<K: Sink>(&mut self, name: &str, filter: Filter, sink: K) {
-        self.sink_paced(name, filter, Pace::default(), sink);
+        self.duty(name, filter, Pace::default(), Told::new(sink), self.rooms.clone());
     }
 
-    fn sink_paced<K: Sink>(&mut self, name: &str, filter: Filter, pace: Pace, sink: K) {
+    fn duty<K: Carry>(
+        &mut self,
+        name: &str,
+        filter: Filter,
+        pace: Pace,
+        sink: K,
+        rooms: Arc<dyn Rooms>,
+    ) {
         let (asks, replays) = mpsc::channel(REPLAYS_MAX);
         self.asks.insert(name.to_owned(), asks);
         let duty = Duty {
@@ -123,11 +142,33 @@ impl<S: Store> Begun<'_, S> {
             figures: self.figures.sink(name),
             replays,
         };
-        self.tasks.push(tokio::spawn(duty.run(self.rooms.clone())));
+        self.tasks.push(tokio::spawn(duty.run(rooms)));
     }
 }
 
 impl<S: Store> Begun<'_, S> {
+    fn mirror(&mut self, of: &EventsMirror) {
+        let Some(to) = &of.to else { return };
+        let place = Place::parse(to, of.secret_file.clone());
+        let place = place.expect("the configuration was checked");
+        let rooms: Arc<dyn Rooms> = Arc::new(AndSystem(self.rooms.clone()));
+        let (filter, marks) = (Filter::everything(), Marks::every(of.digest_every));
+        match place {
+            Place::Nats(link) => {
+                let mirror = NatsMirror::new(link, &of.name, of.replicas as usize, marks);
+                self.duty("mirror", filter, Pace::default(), Whole::new(mirror), rooms);
+            }
+            Place::Kafka(link) => {
+                let mirror = KafkaMirror::new(link, &of.name, marks);
+                self.duty("mirror", filter, Pace::default(), Whole::new(mirror), rooms);
+            }
+            Place::Postgres(link) => {
+                let mirror = PostgresMirror::new(link, marks);
+                self.duty("mirror", filter, Pace::default(), Whole::new(mirror), rooms);
+            }
+        }
+    }
+
     /// Begins to hear checkouts wherever events are published, unless told otherwise.
     fn sources(&mut self, events: &Events, desk: &Arc<Desk>) -> Sources {
         let of = &events.checkouts;
@@ -219,6 +260,18 @@ impl Rooms for KnownRooms {
     }
 }
 
+/// The rooms, and the log of the installation: without its keys no ticket of before is known.
+struct AndSystem(Arc<dyn Rooms>);
+
+impl Rooms for AndSystem {
+    fn rooms(&self) -> Vec<(RoomName, Arc<dyn Names>)> {
+        let nameless: Arc<dyn Names> = Arc::new(Nameless);
+        let mut rooms = self.0.rooms();
+        rooms.push((RoomName::system(), nameless));
+        rooms
+    }
+}
+
 #[derive(Debug)]
 struct RoomNames {
     desk: Arc<Desk>,
@@ -248,6 +301,13 @@ impl Names for RoomNames {
         Box::pin(async move {
             self.room.handle().next_board(head.saturating_sub(1)).await;
         })
+    }
+
+    fn digest(&self) -> Pending<'_, Option<(u64, [u8; 32])>> {
+        let board = self.room.handle().board();
+        // Seconds for a large room, and nobody waits for it.
+        let made = tokio::task::spawn_blocking(move || (board.version(), board.state().digest()));
+        Box::pin(async move { made.await.ok() })
     }
 }
 

@@ -9,7 +9,12 @@ mod instance;
 #[allow(dead_code, reason = "shared with another target, which uses the rest")]
 mod parts;
 
+#[path = "../../../crates/outbox/tests/outbox/database.rs"]
+#[allow(dead_code, reason = "shared with another target, which uses the rest")]
+mod database;
+
 mod notices;
+mod rebuild;
 mod round_trip;
 mod shop;
 mod webhook;

@@ -73,7 +73,8 @@ impl Instance {
         *self = Instance::on(data, &[], &[]);
     }
 
-    fn on(data: PathBuf, arguments: &[&str], variables: &[(&str, &str)]) -> Instance {
+    /// On a folder that is there, or is made.
+    pub fn on(data: PathBuf, arguments: &[&str], variables: &[(&str, &str)]) -> Instance {
         let mut child = Command::new(env!("CARGO_BIN_EXE_waitroom"))
             .args(["serve", "--dev", "--addresses-json"])
             .args(arguments)

@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod cpu;
 pub mod data;
 pub mod disk;
+pub mod events;
 pub mod gate;
 pub mod http;
 pub mod journal;
@@ -47,7 +48,7 @@ struct Args {
     #[arg(long)]
     quick: bool,
     /// Only these groups of figures, separated by commas (http: status, heartbeat, board,
-    /// grpc_status, join, join_with_key).
+    /// grpc_status, join, join_with_key; events: minute).
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Fail when a figure is not what was expected of it.
@@ -79,6 +80,8 @@ enum Name {
     Http,
     /// The gate before a site, beside nginx as a plain reverse proxy.
     Gate,
+    /// A log through each sink of the outbox, beside the plain client; joins while the bus is away.
+    Events,
     /// The server with thousands of live channels.
     Live,
     /// The server with ten times more people than it can take; takes minutes.
@@ -133,6 +136,7 @@ fn run(args: &Args) -> Outcome {
         Name::Cluster => ("cluster", cluster::run(scale)?),
         Name::KillServer => ("kill-server", kill::run(args.cycles)?),
         Name::Overload => ("overload", overload::run(scale)?),
+        Name::Events => ("events", events::run(scale, &args.only)?),
         Name::Gate => ("gate", gate::run(scale)?),
         Name::Live => ("live", live::run(scale)?),
         Name::Http => ("http", http::run(scale, &http::Only(args.only.clone()))?),

@@ -44,6 +44,8 @@ const JOBS: &[Job] = &[
     Job { name: "redis", command: redis },
     // Ten times more people than the server can take, and ten thousand idle sockets.
     Job { name: "overload", command: overload },
+    // A bus that is away for a minute: do joins notice, and is what was missed told fast?
+    Job { name: "events", command: events },
     // Coverage-guided fuzzing of everything that reads hostile bytes, minutes for each target.
     Job { name: "fuzz", command: fuzz },
 ];
@@ -145,6 +147,11 @@ fn redis(args: &Args) -> Outcome<Run> {
     let run = Run::new("cargo test --workspace --test failover --test redis -- --nocapture")
         .args(["--skip", "places_outlive", "--skip", "a_redis_that", "--skip", "killed_twice"]);
     Ok(run.env("WAITROOM_REDIS_CYCLES", &cycles))
+}
+
+fn events(_: &Args) -> Outcome<Run> {
+    bench::build().run()?;
+    Ok(bench::command().arg("events").arg("--only").arg("minute").arg("--strict"))
 }
 
 fn overload(_: &Args) -> Outcome<Run> {

@@ -102,7 +102,7 @@ const NEEDS: &[Need] = &[
     Need {
         program: "pg_ctlcluster",
         package: "postgresql",
-        because: "a database that the shop of the demo can keep its stock in",
+        because: "a database, for the stock of the demo's shop and for the tests of the outbox",
     },
     Need {
         program: "tmux",

@@ -55,16 +55,7 @@ impl KafkaSink {
         if let Some(producer) = &*kept {
             return Ok(producer.clone());
         }
-        let mut config = self.link.config();
-        config
-            .set("enable.idempotence", "true")
-            .set("enable.gapless.guarantee", "true")
-            .set("acks", "all")
-            .set("message.timeout.ms", "0")
-            // Batches fill up by themselves under load; alone, a message waits this long.
-            .set("linger.ms", "5")
-            .set("topic.metadata.propagation.max.ms", "10000");
-        let producer = Arc::new(Shared(config.create().map_err(Trouble::new)?));
+        let producer = Arc::new(Shared(self.link.producer().map_err(Trouble::new)?));
         *kept = Some(producer.clone());
         Ok(producer)
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{mpsc, oneshot};
 use waitroom_outbox::duty::{Duty, NotReplayed, Replay, Rooms};
-use waitroom_outbox::{Filter, Names, Pace, SinkFigures};
+use waitroom_outbox::{Filter, Names, Pace, SinkFigures, Told};
 use waitroom_store::{FileStore, Retention, RoomName};
 
 use crate::checker::{Seen, check};
@@ -33,13 +33,13 @@ fn duty(
     house: &House,
     instance: &str,
     recorder: &Recorder,
-) -> (Duty<FileStore, Recorder>, mpsc::Sender<Replay>) {
+) -> (Duty<FileStore, Told<Recorder>>, mpsc::Sender<Replay>) {
     let (asks, replays) = mpsc::channel(4);
     let duty = Duty {
         store: house.store.clone(),
         instance: instance.to_owned(),
         name: sink_name("test"),
-        sink: Arc::new(recorder.clone()),
+        sink: Arc::new(Told::new(recorder.clone())),
         filter: Filter::everything(),
         pace: Pace::default(),
         keep: Retention { keep_bytes: 1 << 30, keep_age_ms: u64::MAX },

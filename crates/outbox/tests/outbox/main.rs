@@ -3,16 +3,21 @@
 mod checker;
 #[path = "../../../redis/tests/common/cutter.rs"]
 mod cutter;
+mod database;
 mod duty;
 mod golden;
 mod house;
 mod kafka;
+mod mirror;
 mod nats;
 mod notices;
 mod parts;
+mod pieces;
 mod poison;
+mod projection;
 mod relay;
 #[path = "../../../redis/tests/common/servers.rs"]
 mod servers;
-mod went_back;
+mod views;
 mod webhook;
+mod went_back;

@@ -5,8 +5,12 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, consumer};
 use futures_util::StreamExt;
+use tokio::sync::{mpsc, oneshot};
 use waitroom_outbox::body::{ReadyToken, envelope};
+use waitroom_outbox::duty::{Duty, Replay, Rooms};
 use waitroom_outbox::nats::{Link, NatsSink, Streams};
+use waitroom_outbox::{Filter, Names, Pace, SinkFigures, Told};
+use waitroom_store::{Retention, RoomName};
 
 use crate::checker::{Seen, check, expected};
 use crate::house::{House, SOON, TestRoom};
@@ -168,6 +172,51 @@ async fn a_relay_killed_at_any_point_neither_loses_nor_reorders() {
     let relay = house.relay(&room, "nats", sink(&nats));
     let running = tokio::spawn(async move { relay.run().await });
     judge(&house, &room, &nats).await;
+    running.abort();
+    house.stop().await;
+}
+
+/// One room, known to a duty.
+struct One(TestRoom);
+
+impl Rooms for One {
+    fn rooms(&self) -> Vec<(RoomName, Arc<dyn Names>)> {
+        vec![(self.0.handle.name().clone(), self.0.names.clone())]
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bus_that_forgot_what_it_acknowledged_is_told_again() {
+    let nats = Nats::start();
+    let house = House::new();
+    let one = Arc::new(One(house.room("spring-sale").await));
+    let room = &one.0;
+    room.join_many(500).await;
+    room.admit(100).await;
+    let (asks, replays) = mpsc::channel(1);
+    let duty = Duty {
+        store: house.store.clone(),
+        instance: "test".into(),
+        name: crate::house::sink_name("nats"),
+        sink: Arc::new(Told::new(sink(&nats))),
+        filter: Filter::everything(),
+        pace: Pace::default(),
+        keep: Retention { keep_bytes: 1 << 30, keep_age_ms: u64::MAX },
+        figures: Arc::new(SinkFigures::default()),
+        replays,
+    };
+    let running = tokio::spawn(duty.run(one.clone()));
+    judge(&house, room, &nats).await;
+    let context = jetstream::new(async_nats::connect(nats.url()).await.expect("up"));
+    for stream in ["POSITION_EVENTS", "SESSION_EVENTS", "QUEUE_EVENTS"] {
+        context.delete_stream(stream).await.expect("it was there");
+    }
+    let (done, answer) = oneshot::channel();
+    let replay = Replay { room: room.handle.name().clone(), from: 1, done };
+    asks.send(replay).await.expect("it runs");
+    assert_eq!(tokio::time::timeout(SOON, answer).await.expect("in time"), Ok(Ok(())));
+    room.join_many(50).await;
+    judge(&house, room, &nats).await;
     running.abort();
     house.stop().await;
 }

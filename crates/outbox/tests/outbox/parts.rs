@@ -9,12 +9,18 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+/// `target/tmp`. Benchmarks use this file too, and have to find it themselves.
+fn temporary() -> PathBuf {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tmp");
+    PathBuf::from(option_env!("CARGO_TARGET_TMPDIR").unwrap_or(beside))
+}
+
 /// A folder of this test's own below `target`, on a real disk.
 pub fn scratch(what: &str) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("{what}-{}-{count}", std::process::id());
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let folder = temporary().join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder");
     folder
@@ -224,7 +230,7 @@ fn java(class: &str, arguments: &[&str]) -> Vec<String> {
 fn jars() -> &'static Path {
     static JARS: OnceLock<PathBuf> = OnceLock::new();
     JARS.get_or_init(|| {
-        let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").join("tools");
+        let tools = temporary().parent().expect("target").join("tools");
         let jars = tools.join("kafka-3.9.1");
         let done = jars.join("made");
         if !done.exists() {

@@ -5,16 +5,14 @@
 //! The page follows the reader's light or dark setting, fits a phone, and gives every chart's
 //! numbers as a table too.
 
-mod chart;
+pub mod chart;
 
 use std::fmt::Write as _;
 
-use self::chart::{Band, Chart, Mark, Row, bars};
+use self::chart::{Band, Chart, Mark, Row, STYLE, bars, html_table};
 use super::human::{duration, number, percent, short};
 use super::outcome::{Moment, Outcome, Waits};
 use super::summary::{HELD_MAX, HELD_MIN, UNKNOWN_MAX};
-
-const STYLE: &str = include_str!("report/style.css");
 
 /// Rows of a chart's table: as many as one still reads.
 const TABLE_ROWS: usize = 24;
@@ -221,28 +219,6 @@ fn table(moments: &[Moment], heads: &[&str], cells: impl Fn(&Moment) -> Vec<Stri
     html_table(&all, rows)
 }
 
-fn html_table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let mut out = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
-    for head in heads {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        out.push_str("<tr>");
-        for (i, cell) in row.iter().enumerate() {
-            let cell = escape(cell);
-            let _ = if i == 0 {
-                write!(out, "<th scope=\"row\">{cell}</th>")
-            } else {
-                write!(out, "<td>{cell}</td>")
-            };
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody>\n</table></div>\n");
-    out
-}
-
 fn write_waits(out: &mut String, o: &Outcome) -> std::fmt::Result {
     let cells = |name: &str, w: &Waits| {
         let mut row = vec![name.to_string(), number(w.people)];
@@ -331,20 +307,4 @@ fn write_plan(out: &mut String, o: &Outcome) -> std::fmt::Result {
         duration(o.speed.took_ms),
         number(o.speed.visitors_per_s as u64)
     )
-}
-
-/// Text as HTML shows it. Lane names come from outside.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            _ => out.push(c),
-        }
-    }
-    out
 }

@@ -14,6 +14,7 @@
 mod backup;
 mod book;
 mod controls;
+mod copying;
 mod index;
 mod journal;
 mod outcome;
@@ -31,6 +32,7 @@ mod tidy;
 
 pub use backup::{BackupReport, EPOCHS_LEFT_OUT, restore};
 pub use book::{Alarm, Options};
+pub use copying::Copying;
 pub use journal::Journal;
 pub use outcome::{Control, Controlled, Failure, Staged};
 pub use portable::{

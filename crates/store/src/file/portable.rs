@@ -132,14 +132,7 @@ fn write<D: Disk>(
         (None, None) => tip,
     };
     let epoch = shared.book().state.rooms.get(room).map_or(0, |room| room.last.0);
-    out.item(b'R', |body| {
-        body.push(room.as_str().len() as u8);
-        body.extend_from_slice(room.as_str().as_bytes());
-        body.extend_from_slice(&base.head.0.to_le_bytes());
-        body.extend_from_slice(&base.chain.0);
-        body.extend_from_slice(&tip.head.0.to_le_bytes());
-        body.extend_from_slice(&epoch.to_le_bytes());
-    })?;
+    out.item(b'R', |body| write_room(body, room, base, tip.head, epoch))?;
     if let Some(snapshot) = snapshot.filter(|snapshot| snapshot.at <= tip.head) {
         out.item(b'S', |body| {
             body.extend_from_slice(&snapshot.at.0.to_le_bytes());
@@ -162,16 +155,33 @@ fn write<D: Disk>(
             return Err(Error::refused(format!("room {room} was removed meanwhile")).into());
         }
     }
-    out.item(b'E', |body| {
-        body.extend_from_slice(&tip.head.0.to_le_bytes());
-        body.extend_from_slice(&tip.chain.0);
-        body.extend_from_slice(&count.to_le_bytes());
-    })?;
+    out.item(b'E', |body| write_end(body, tip, count))?;
     out.flush()?;
     out.file.sync_data()?;
     shared.disk.rename(&temporary, to)?;
     shared.disk.sync_dir(parent_of(to))?;
     Ok(())
+}
+
+pub(super) fn write_room(
+    body: &mut Vec<u8>,
+    room: &RoomName,
+    base: Appended,
+    tip: Head,
+    epoch: u32,
+) {
+    body.push(room.as_str().len() as u8);
+    body.extend_from_slice(room.as_str().as_bytes());
+    body.extend_from_slice(&base.head.0.to_le_bytes());
+    body.extend_from_slice(&base.chain.0);
+    body.extend_from_slice(&tip.0.to_le_bytes());
+    body.extend_from_slice(&epoch.to_le_bytes());
+}
+
+pub(super) fn write_end(body: &mut Vec<u8>, tip: Appended, count: u64) {
+    body.extend_from_slice(&tip.head.0.to_le_bytes());
+    body.extend_from_slice(&tip.chain.0);
+    body.extend_from_slice(&count.to_le_bytes());
 }
 
 /// The chain before a batch: recorded with it, and not part of [`Stored`].
@@ -200,6 +210,7 @@ pub(super) fn write_batch(body: &mut Vec<u8>, stored: &Stored) {
     body.extend_from_slice(&stored.payload);
 }
 
+#[derive(Debug)]
 pub(super) struct Out<F> {
     pub file: F,
     pub buffer: Vec<u8>,

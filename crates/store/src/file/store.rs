@@ -162,6 +162,12 @@ impl<D: Disk> FileStore<D> {
         .await
     }
 
+    /// For a folder into which a room came back from elsewhere: epochs that its owners may have had
+    /// since are left out, so that no ticket of theirs is given a second time.
+    pub async fn leave_epochs_out(&self) -> Result<(), Error> {
+        self.raise_epochs(super::backup::EPOCHS_LEFT_OUT).await
+    }
+
     /// Raises all epochs: after a restore, those of the lost time must not be given again.
     pub(crate) async fn raise_epochs(&self, by: u32) -> Result<(), Error> {
         self.control(Control::RaiseEpochs { by }).await.map(|_| ())

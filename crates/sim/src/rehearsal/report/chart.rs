@@ -1,9 +1,11 @@
-//! Charts as inline SVG. Lives here: scales, axes, lines, bands, bars. Stays out: what is shown.
+//! Charts as inline SVG, tables, and the style sheet of both; also for reports of real sales.
+//! Lives here: scales, axes, lines, bands, bars. Stays out: what is shown.
 //! Colours are classes of the style sheet, so that charts follow light and dark by themselves.
 
 use std::fmt::Write as _;
 
-use super::escape;
+/// For pages that hold charts and tables; light and dark.
+pub const STYLE: &str = include_str!("style.css");
 
 /// The drawing area in its own units; the page scales it to the width at hand.
 const WIDTH: f64 = 560.0;
@@ -15,14 +17,14 @@ const BOTTOM: f64 = 34.0;
 
 /// A line.
 #[derive(Debug)]
-pub(super) struct Row {
+pub struct Row {
     pub name: &'static str,
     pub points: Vec<(f64, f64)>,
 }
 
 /// A filled stretch between two lines.
 #[derive(Debug)]
-pub(super) struct Band {
+pub struct Band {
     pub name: &'static str,
     pub low: Vec<(f64, f64)>,
     pub high: Vec<(f64, f64)>,
@@ -38,14 +40,14 @@ impl Band {
 
 /// A dashed line across, such as a limit.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub struct Mark {
     pub name: &'static str,
     pub at: f64,
 }
 
 /// Values over time, in seconds since the doors opened.
 #[derive(Debug)]
-pub(super) struct Chart {
+pub struct Chart {
     pub title: &'static str,
     pub says: &'static str,
     pub end_s: f64,
@@ -142,7 +144,7 @@ impl Chart {
 }
 
 /// Shares as horizontal bars, with the stretch they should end in.
-pub(super) fn bars(
+pub fn bars(
     out: &mut String,
     title: &str,
     rows: &[(&str, f64)],
@@ -232,4 +234,43 @@ fn time_label(t: f64, end_s: f64) -> String {
     } else {
         format!("{}:{:02} h", s / 3_600, s % 3_600 / 60)
     }
+}
+
+/// A table that scrolls by itself where it is too wide.
+pub fn html_table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut out = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
+    for head in heads {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        out.push_str("<tr>");
+        for (i, cell) in row.iter().enumerate() {
+            let cell = escape(cell);
+            let _ = if i == 0 {
+                write!(out, "<th scope=\"row\">{cell}</th>")
+            } else {
+                write!(out, "<td>{cell}</td>")
+            };
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n</table></div>\n");
+    out
+}
+
+/// Text as HTML shows it. Lane names come from outside.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            _ => out.push(c),
+        }
+    }
+    out
 }

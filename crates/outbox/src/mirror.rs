@@ -1,0 +1,178 @@
+//! A mirror: the raw batches of every log, unfiltered and in order, somewhere else.
+//!
+//! What outsiders are told of a room cannot bring it back; its log can. So a mirror takes batches
+//! as they stand, with the chain through them, and whoever reads it can prove that nothing is
+//! missing or altered. Now and then it also takes the room's digest, so that a room rebuilt from
+//! it can be compared with the one it came from.
+//! Lives here: where a mirror may be ([`Place`]) and when digests are due. [`piece`] has the bytes,
+//! [`assembly`] puts them together again, and there is a file for each kind of place.
+//! A mirror begins with the first event of a log or not at all: without it nothing can be rebuilt.
+
+pub mod assembly;
+pub mod kafka;
+pub mod nats;
+pub mod piece;
+pub mod postgres;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use waitroom_store::{Head, RoomName, Stored};
+
+use crate::keeper::{Standing, other_history};
+use crate::names::Names;
+use crate::sink::Trouble;
+
+pub use assembly::{Assembly, Broken, Mark};
+pub use kafka::KafkaMirror;
+pub use nats::NatsMirror;
+pub use postgres::PostgresMirror;
+
+/// Where a mirror is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    Nats(crate::nats::Link),
+    Kafka(crate::kafka::Link),
+    Postgres(crate::postgres::Link),
+}
+
+impl Place {
+    /// `nats://…`, `kafka://host:port,…` or `postgres://…`, with the file that says who we are
+    /// there: credentials for NATS, a password for PostgreSQL.
+    pub fn parse(address: &str, secret: Option<PathBuf>) -> Result<Place, String> {
+        let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+        match scheme {
+            "nats" | "tls" => {
+                let link = crate::nats::Link { servers: address.into(), credentials: secret };
+                Ok(Place::Nats(link))
+            }
+            "kafka" if secret.is_some() => Err("Kafka takes no secret file".into()),
+            "kafka" if rest.is_empty() => Err("\"kafka://\" names no broker".into()),
+            "kafka" => Ok(Place::Kafka(crate::kafka::Link { brokers: rest.into() })),
+            "postgres" | "postgresql" if !crate::postgres::is_address(address) => {
+                Err("no address of a database; write postgres://user@host/database".into())
+            }
+            "postgres" | "postgresql" => {
+                let link = crate::postgres::Link { url: address.into(), password_file: secret };
+                Ok(Place::Postgres(link))
+            }
+            _ => Err(format!(
+                "\"{address}\" is no place for a mirror; write nats://…, kafka://… or postgres://…"
+            )),
+        }
+    }
+
+    /// Hands over every piece of a room that is there now, oldest first, as long as `take` wants
+    /// more. `name` is the stream or topic.
+    pub async fn read<E>(
+        &self,
+        name: &str,
+        room: &RoomName,
+        take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<Result<(), E>, Trouble> {
+        match self {
+            Place::Nats(link) => nats::read(link, name, room, take).await,
+            Place::Kafka(link) => kafka::read(link, name, room, take).await,
+            Place::Postgres(link) => postgres::read(link, room, take).await,
+        }
+    }
+}
+
+/// Where each room stands, for mirrors that would have to ask over the network.
+#[derive(Debug, Default)]
+struct Known(Mutex<BTreeMap<RoomName, Standing>>);
+
+impl Known {
+    fn get(&self, room: &RoomName) -> Option<Standing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(room).copied()
+    }
+
+    fn set(&self, room: &RoomName, at: Option<Standing>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match at {
+            Some(at) => known.insert(room.clone(), at),
+            None => known.remove(room),
+        };
+    }
+}
+
+/// Pieces, each with the head of its batch.
+type Pieces = Vec<(Head, Vec<u8>)>;
+
+/// The pieces of batches that follow `at`, and where the mirror stands with them.
+fn pieces(
+    room: &RoomName,
+    mut at: Standing,
+    batches: &[Stored],
+) -> Result<(Standing, Pieces), Trouble> {
+    let mut all = Vec::new();
+    for batch in batches {
+        let before = at.chain;
+        at = at.with(room, batch).ok_or_else(|| other_history(room, at.head))?;
+        let pieces = piece::of_batch(batch, before);
+        all.extend(pieces.into_iter().map(|piece| (batch.head, piece)));
+    }
+    Ok((at, all))
+}
+
+/// When digests are due. Making one goes through the whole room, so not too often.
+#[derive(Debug)]
+pub struct Marks {
+    every: Duration,
+    last: Mutex<BTreeMap<RoomName, (Instant, u64)>>,
+}
+
+impl Marks {
+    pub fn every(every: Duration) -> Marks {
+        Marks { every, last: Mutex::default() }
+    }
+
+    /// A mark to put behind what the mirror holds, if one is due.
+    async fn due(&self, room: &RoomName, held: Head, names: &dyn Names) -> Option<Mark> {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last().get(room).copied();
+        if known.is_some_and(|(when, at)| when.elapsed() < self.every || at >= held.0) {
+            return None;
+        }
+        let (at, digest) = names.digest().await?;
+        let new = known.is_none_or(|(_, known)| at > known);
+        // The board may be ahead of what the mirror holds; then the next one will do.
+        if !new || at > held.0 {
+            return None;
+        }
+        last().insert(room.clone(), (Instant::now(), at));
+        Some(Mark { at: Head(at), digest })
+    }
+}
+
+/// A mirror that was begun too late, or whose log was trimmed before it had it.
+fn cannot_skip(room: &RoomName, to: Head) -> Trouble {
+    Trouble::new(format!(
+        "events of room {room} up to {to} are no longer kept, and a mirror without them is none"
+    ))
+}
+
+/// A mirror is never made anew in place: it may be the only copy there is.
+fn never_forgets(room: &RoomName) -> Trouble {
+    Trouble::new(format!("a mirror keeps what it holds of room {room}; begin a new one elsewhere"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_told_by_its_address() {
+        let place = |address: &str| Place::parse(address, None);
+        assert!(matches!(place("nats://127.0.0.1:4222"), Ok(Place::Nats(_))));
+        assert!(matches!(place("postgres://w@db/w"), Ok(Place::Postgres(_))));
+        let Ok(Place::Kafka(link)) = place("kafka://a:9092,b:9092") else { panic!("no Kafka") };
+        assert_eq!(link.brokers, "a:9092,b:9092");
+        for bad in ["", "127.0.0.1:4222", "redis://x", "kafka://"] {
+            assert!(place(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! A log from the pieces of a mirror, each batch checked against the chain.
+//!
+//! What comes a second time is passed over: a bus delivers at least once. What is missing, altered
+//! or in the wrong place ends it, with the event behind which nothing can be trusted.
+
+use std::fmt;
+
+use waitroom_store::{Appended, Head, RoomName, Stored};
+
+use super::piece::{self, Kind, Piece};
+
+/// The room's digest at an event, as its owner computed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub at: Head,
+    pub digest: [u8; 32],
+}
+
+/// The mirror holds up to here and no further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub after: Head,
+    pub why: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the mirror breaks after event {}: {}", self.after, self.why)
+    }
+}
+
+#[derive(Debug)]
+pub struct Assembly {
+    room: RoomName,
+    at: Appended,
+    half: Option<Half>,
+    /// The newest digest that lies within what is there.
+    mark: Option<Mark>,
+}
+
+/// A batch of which parts are still to come.
+#[derive(Debug)]
+struct Half {
+    with: Appended,
+    after: Head,
+    parts: u16,
+    body: Vec<u8>,
+}
+
+impl Assembly {
+    pub fn new(room: &RoomName) -> Assembly {
+        Assembly { room: room.clone(), at: Appended::default(), half: None, mark: None }
+    }
+
+    pub fn at(&self) -> Appended {
+        self.at
+    }
+
+    pub fn mark(&self) -> Option<Mark> {
+        self.mark
+    }
+
+    /// The next piece; a batch when it completes one that was not there yet.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Stored>, Broken> {
+        let Some(piece) = Piece::read(bytes) else {
+            return Err(self.broken("the next piece cannot be read"));
+        };
+        match piece.kind {
+            Kind::Digest => {
+                let Some(mark) = piece::mark(piece.body) else {
+                    return Err(self.broken("a digest cannot be read"));
+                };
+                let newer = self.mark.is_none_or(|known| known.at < mark.at);
+                if newer && mark.at <= self.at.head {
+                    self.mark = Some(mark);
+                }
+                Ok(None)
+            }
+            // It came before, or its sender began anew.
+            Kind::Batch if piece.with.head <= self.at.head => Ok(None),
+            Kind::Batch => self.part(&piece),
+        }
+    }
+
+    fn part(&mut self, piece: &Piece<'_>) -> Result<Option<Stored>, Broken> {
+        let mut half = match self.half.take() {
+            Some(half)
+                if piece.part == half.parts
+                    && half.with == piece.with
+                    && half.after == piece.before.head =>
+            {
+                half
+            }
+            _ if piece.part == 0 => {
+                let (with, after) = (piece.with, piece.before.head);
+                Half { with, after, parts: 0, body: Vec::with_capacity(piece.body.len()) }
+            }
+            _ => return Err(self.broken("a part of the next batch is missing")),
+        };
+        half.body.extend_from_slice(piece.body);
+        half.parts += 1;
+        if half.parts < piece.of {
+            self.half = Some(half);
+            return Ok(None);
+        }
+        self.whole(half).map(Some)
+    }
+
+    fn whole(&mut self, half: Half) -> Result<Stored, Broken> {
+        if half.after > self.at.head {
+            let (first, last) = (self.at.head.0 + 1, half.after);
+            return Err(self.broken(&format!("events {first} to {last} are missing")));
+        }
+        let batch = piece::batch(half.with, half.after, &half.body);
+        let fits = batch.filter(|batch| {
+            let chain = self.at.chain.next(&self.room, &batch.link(), &batch.payload);
+            batch.after == self.at.head && batch.chain == chain
+        });
+        let Some(batch) = fits else {
+            return Err(self.broken("the next batch is not the one that was appended there"));
+        };
+        self.at = half.with;
+        Ok(batch)
+    }
+
+    fn broken(&self, why: &str) -> Broken {
+        Broken { after: self.at.head, why: why.to_owned() }
+    }
+}

@@ -1,0 +1,213 @@
+//! A mirror in a Kafka topic: one partition, the room as the key, kept for good.
+//!
+//! Nobody can ask Kafka for the newest message of a key, so the cursor in the store says where to
+//! go on. After a crash some batches come again; whoever reads passes over them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{FutureProducer, FutureRecord, Producer, PurgeConfig};
+use rdkafka::{Message as _, Offset, TopicPartitionList};
+use tokio::sync::OnceCell;
+use waitroom_store::{Appended, Chain, Head, RoomName, Stored};
+
+use super::piece::of_mark;
+use super::{Known, Marks, cannot_skip, never_forgets, pieces};
+use crate::kafka::Link;
+use crate::keeper::{Keeper, Standing};
+use crate::names::Names;
+use crate::sink::Trouble;
+
+pub struct KafkaMirror {
+    link: Link,
+    topic: String,
+    marks: Marks,
+    made: OnceCell<()>,
+    producer: Mutex<Option<Arc<FutureProducer>>>,
+    /// Where each room stands, since it was first kept here.
+    known: Known,
+}
+
+impl std::fmt::Debug for KafkaMirror {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KafkaMirror").field("topic", &self.topic).finish_non_exhaustive()
+    }
+}
+
+/// Between two looks whether the producer's queue has room again.
+const QUEUE_FULL_WAIT: Duration = Duration::from_millis(5);
+/// How long brokers may take for what is no message.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// A topic that says nothing for so long has nothing more.
+const SILENT_FOR: Duration = Duration::from_secs(15);
+
+impl KafkaMirror {
+    pub fn new(link: Link, topic: &str, marks: Marks) -> KafkaMirror {
+        let topic = topic.to_owned();
+        let (producer, known) = (Mutex::default(), Known::default());
+        KafkaMirror { link, topic, marks, made: OnceCell::new(), producer, known }
+    }
+
+    /// The topic, made if it is not there, with nothing ever thrown away.
+    async fn make(&self) -> Result<(), Trouble> {
+        let admin: AdminClient<DefaultClientContext> =
+            self.link.config().create().map_err(Trouble::new)?;
+        // -1: as many replicas as the brokers give by themselves.
+        let topic = NewTopic::new(&self.topic, 1, TopicReplication::Fixed(-1))
+            .set("retention.ms", "-1")
+            .set("retention.bytes", "-1")
+            .set("cleanup.policy", "delete");
+        let options = AdminOptions::new().request_timeout(Some(ANSWER_WITHIN));
+        let made = admin.create_topics([&topic], &options).await.map_err(Trouble::new)?;
+        match made.into_iter().next() {
+            Some(Err((_, code))) if code != RDKafkaErrorCode::TopicAlreadyExists => {
+                Err(Trouble::new(format!("topic {} cannot be made: {code}", self.topic)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn producer(&self) -> Result<Arc<FutureProducer>, Trouble> {
+        let mut kept = self.producer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(producer) = &*kept {
+            return Ok(producer.clone());
+        }
+        let producer = Arc::new(self.link.producer().map_err(Trouble::new)?);
+        *kept = Some(producer.clone());
+        Ok(producer)
+    }
+
+    async fn publish(&self, room: &RoomName, pieces: &[(Head, Vec<u8>)]) -> Result<(), Trouble> {
+        self.made.get_or_try_init(|| self.make()).await?;
+        let producer = self.producer()?;
+        self.send_all(&producer, room, pieces).await.map_err(|error| {
+            // Nothing of it may arrive once it is sent again by another.
+            producer.purge(PurgeConfig::default().queue().inflight());
+            *self.producer.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            Trouble::new(error)
+        })
+    }
+
+    async fn send_all(
+        &self,
+        producer: &FutureProducer,
+        room: &RoomName,
+        pieces: &[(Head, Vec<u8>)],
+    ) -> Result<(), KafkaError> {
+        let mut on_their_way = Vec::with_capacity(pieces.len());
+        for (_, piece) in pieces {
+            let mut record = FutureRecord::to(&self.topic).key(room.as_str()).payload(piece);
+            let sent = loop {
+                match producer.send_result(record) {
+                    Ok(sent) => break sent,
+                    Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
+                        record = again;
+                        tokio::time::sleep(QUEUE_FULL_WAIT).await;
+                    }
+                    Err((error, _)) => return Err(error),
+                }
+            };
+            on_their_way.push(sent);
+        }
+        for sent in on_their_way {
+            match sent.await {
+                Ok(Ok(_)) => {}
+                Ok(Err((error, _))) => return Err(error),
+                Err(_) => return Err(KafkaError::Canceled),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Keeper for KafkaMirror {
+    async fn stands(&self, room: &RoomName) -> Result<Option<Standing>, Trouble> {
+        self.known.set(room, None);
+        Ok(None)
+    }
+
+    async fn keep(
+        &self,
+        room: &RoomName,
+        _: &dyn Names,
+        batches: &[Stored],
+    ) -> Result<(), Trouble> {
+        let Some(first) = batches.first() else { return Ok(()) };
+        // Behind the cursor nothing is known of the chain; the store vouches for the first.
+        let from_start = first.after == Head::EMPTY;
+        let start = if from_start { Some(Chain::START) } else { None };
+        let at = self.known.get(room).unwrap_or(Standing { head: first.after, chain: start });
+        let (at, pieces) = pieces(room, at, batches)?;
+        self.publish(room, &pieces).await?;
+        self.known.set(room, Some(at));
+        Ok(())
+    }
+
+    async fn rest(&self, room: &RoomName, names: &dyn Names) -> Result<(), Trouble> {
+        let Some(Standing { head, chain: Some(chain) }) = self.known.get(room) else {
+            return Ok(());
+        };
+        let Some(mark) = self.marks.due(room, head, names).await else { return Ok(()) };
+        self.publish(room, &[(head, of_mark(&mark, Appended { head, chain }))]).await
+    }
+
+    async fn skip(&self, room: &RoomName, to: Head) -> Result<(), Trouble> {
+        Err(cannot_skip(room, to))
+    }
+
+    async fn forget(&self, room: &RoomName) -> Result<(), Trouble> {
+        Err(never_forgets(room))
+    }
+}
+
+/// Reads the whole topic up to where it ends now. Blocks its thread: nothing else waits for it.
+pub(super) async fn read<E>(
+    link: &Link,
+    topic: &str,
+    room: &RoomName,
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<Result<(), E>, Trouble> {
+    let consumer: BaseConsumer = link
+        .config()
+        // Asked for by the library; nothing is ever committed under it.
+        .set("group.id", "waitroom-rebuild")
+        .set("enable.auto.commit", "false")
+        .create()
+        .map_err(Trouble::new)?;
+    let known = consumer.fetch_metadata(Some(topic), ANSWER_WITHIN).map_err(Trouble::new)?;
+    let partitions = known.topics().iter().flat_map(|it| it.partitions()).map(|it| it.id());
+    let partitions: Vec<i32> = partitions.collect();
+    if partitions.is_empty() {
+        return Err(Trouble::new(format!("there is no topic {topic}")));
+    }
+    // A room is in one partition, whichever that is; so one after another is in order.
+    for partition in partitions {
+        let (low, high) =
+            consumer.fetch_watermarks(topic, partition, ANSWER_WITHIN).map_err(Trouble::new)?;
+        if high <= low {
+            continue;
+        }
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(topic, partition, Offset::Beginning).map_err(Trouble::new)?;
+        consumer.assign(&list).map_err(Trouble::new)?;
+        loop {
+            let Some(message) = consumer.poll(SILENT_FOR) else {
+                return Err(Trouble::new("the topic went silent before its end"));
+            };
+            let message = message.map_err(Trouble::new)?;
+            if message.key() == Some(room.as_str().as_bytes())
+                && let Err(enough) = take(message.payload().unwrap_or(&[]))
+            {
+                return Ok(Err(enough));
+            }
+            if message.offset() + 1 >= high {
+                break;
+            }
+        }
+    }
+    Ok(Ok(()))
+}

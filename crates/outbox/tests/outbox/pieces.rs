@@ -1,0 +1,116 @@
+//! A log from pieces: repeated, left out, altered, or no pieces at all.
+
+use proptest::prelude::*;
+use waitroom_outbox::mirror::{Assembly, Broken, Mark, piece};
+use waitroom_store::{Appended, Chain, Head, Link, RoomName, Stored};
+
+fn room() -> RoomName {
+    RoomName::parse("sale").expect("a plain name")
+}
+
+/// Batches of growing size; the last needs several parts.
+fn log() -> Vec<Stored> {
+    let mut at = Appended::default();
+    let batch = |(number, len): (u64, usize)| {
+        let link = Link { epoch: 1, nonce: 7, number, after: at.head, events: 2 };
+        let payload = vec![number as u8; len];
+        let chain = at.chain.next(&room(), &link, &payload);
+        at = Appended { head: link.head(), chain };
+        let (after, head) = (link.after, link.head());
+        Stored { after, head, epoch: 1, nonce: 7, number, events: 2, at_ms: 5, payload, chain }
+    };
+    (0..).zip([3, 0, 700, 1_300_000]).map(batch).collect()
+}
+
+fn pieces(log: &[Stored]) -> Vec<Vec<u8>> {
+    let mut chain = Chain::START;
+    let mut all = Vec::new();
+    for batch in log {
+        all.extend(piece::of_batch(batch, Some(chain)));
+        chain = batch.chain;
+    }
+    all
+}
+
+fn assembled(pieces: &[Vec<u8>]) -> Result<Vec<Stored>, Broken> {
+    let mut assembly = Assembly::new(&room());
+    let mut log = Vec::new();
+    for piece in pieces {
+        log.extend(assembly.take(piece)?);
+    }
+    Ok(log)
+}
+
+#[test]
+fn what_went_in_comes_out_however_often_it_is_told() {
+    let (log, pieces) = (log(), pieces(&log()));
+    assert_eq!(pieces.len(), 6, "the last is in three parts");
+    assert_eq!(assembled(&pieces), Ok(log.clone()));
+    // A sender that was killed at any point, and began again at any point before.
+    for cut in 0..=pieces.len() {
+        for (from, batch) in [(0, 0), (1, 1), (2, 2), (3, 3)] {
+            if batch <= cut {
+                let again = [&pieces[..cut], &pieces[from..]].concat();
+                assert_eq!(assembled(&again), Ok(log.clone()), "cut {cut}, again {from}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_piece_that_is_left_out_is_missed_where_it_was() {
+    let pieces = pieces(&log());
+    let heads = [0, 2, 4, 6, 6];
+    for (left_out, head) in heads.into_iter().enumerate() {
+        let mut fewer = pieces.clone();
+        fewer.remove(left_out);
+        let broken = assembled(&fewer).expect_err("something is missing");
+        assert_eq!(broken.after, Head(head), "without piece {left_out}: {broken}");
+    }
+}
+
+#[test]
+fn a_digest_counts_once_the_log_reaches_it() {
+    let log = log();
+    let mut assembly = Assembly::new(&room());
+    let mark = |at: u64| Mark { at: Head(at), digest: [at as u8; 32] };
+    let held = Appended { head: log[0].head, chain: log[0].chain };
+    assert_eq!(assembly.take(&piece::of_mark(&mark(2), held)), Ok(None));
+    assert_eq!(assembly.mark(), None, "there is no event 2 yet");
+    for piece in piece::of_batch(&log[0], None) {
+        assembly.take(&piece).expect("whole");
+    }
+    assembly.take(&piece::of_mark(&mark(2), held)).expect("whole");
+    assembly.take(&piece::of_mark(&mark(1), held)).expect("whole");
+    assert_eq!(assembly.mark(), Some(mark(2)), "the newest counts");
+}
+
+proptest! {
+    #[test]
+    fn an_altered_byte_never_makes_another_log(at in 0usize..900, flip in 1u8..) {
+        let small = &log()[..3];
+        let mut pieces = pieces(small);
+        let mut at = at % pieces.iter().map(Vec::len).sum::<usize>();
+        let which = pieces.iter().position(|it| {
+            let here = at < it.len();
+            at -= if here { 0 } else { it.len() };
+            here
+        }).expect("within");
+        pieces[which][at] ^= flip;
+        match assembled(&pieces) {
+            // The chain before a batch and when it was stored are notes that nothing rests on.
+            Ok(log) => {
+                let log: Vec<_> = log.into_iter().map(|it| Stored { at_ms: 5, ..it }).collect();
+                // The newest one may look like a repeat or a part: a mirror that is behind.
+                prop_assert!(log.len() == small.len() || log.len() == which && which == 2);
+                prop_assert_eq!(&log[..], &small[..log.len()], "byte {} of piece {}", at, which);
+            }
+            Err(broken) => prop_assert!(broken.after.0 <= 2 * which as u64),
+        }
+    }
+
+    #[test]
+    fn no_bytes_crash_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Assembly::new(&room()).take(&bytes);
+    }
+}

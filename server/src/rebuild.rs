@@ -1,0 +1,175 @@
+//! `waitroom rebuild`: a room from a mirror, with proof that it is the room that was mirrored.
+//!
+//! Everything is read, checked and folded before the data folder is touched; a mirror that does not
+//! hold leaves no trace. The room comes back paused: somebody should look before people go in.
+//! Lives here: the order of it and its words. Stays out: pieces and chains (`outbox::mirror`),
+//! reading them (`rebuild/fetch.rs`).
+
+mod fetch;
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use serde_json::json;
+use waitroom_core::{Actor, Command, Epoch, Hold, Reply, Timestamp};
+use waitroom_engine::recover::{Recovered, recover};
+use waitroom_engine::writer::Writer;
+use waitroom_outbox::mirror::Place;
+use waitroom_sim::rehearsal::human::number;
+use waitroom_store::{Batch, FileStore, Head, LeaseName, RoomName, Store};
+
+use crate::data::{Data, failed, now};
+use crate::failure::{Exit, Failure};
+use crate::out::Out;
+use fetch::{Fetched, Proof, hex};
+
+/// Brings a room back from a mirror of its log ([events.mirror]) and proves that it is the same.
+///
+/// The room is paused until somebody resumes it. Into a new data folder the installation's keys
+/// come along, without which no ticket of before would be known; the master key, which they are
+/// sealed with, is not in the mirror: put `master.key` into the folder, or give it as before.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  \
+    waitroom rebuild spring-sale --from nats://10.0.0.5:4222 --data data\n  \
+    waitroom rebuild spring-sale --from postgres://waitroom@db/waitroom --data data")]
+pub struct Rebuild {
+    /// The room.
+    #[arg(value_parser = RoomName::parse)]
+    room: RoomName,
+    /// Where the mirror is: nats://…, kafka://HOST:PORT,… or postgres://…
+    #[arg(long, value_name = "URL")]
+    from: String,
+    /// The stream of NATS or the topic of Kafka.
+    #[arg(long, value_name = "NAME", default_value = "WAITROOM_MIRROR")]
+    name: String,
+    /// A file with credentials (NATS) or a password (PostgreSQL).
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+    /// The data folder to put it into, made if it is not there.
+    #[command(flatten)]
+    data: Data,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Why the room is paused, as visitors and operators read it.
+const REASON: &str = "brought back from a mirror; an operator has to look at it first";
+
+impl Rebuild {
+    pub fn run(self, out: &mut Out) -> Result<Exit, Failure> {
+        let place = Place::parse(&self.from, self.secret_file.clone())
+            .map_err(|why| Failure::new(Exit::Usage, why).means("nothing was read or changed"))?;
+        let room = &self.room;
+        let fresh = !self.data.dir.join("journal").is_dir();
+        let fetched = Fetched::read(&place, &self.name, room, &self.data.dir)?;
+        let Some(fetched) = fetched else { return Err(self.nothing_there()) };
+        let proof = fetched.prove()?;
+        let system = match fresh {
+            true => Fetched::read(&place, &self.name, &RoomName::system(), &self.data.dir)?,
+            false => None,
+        };
+        let store = self.data.open_or_make()?;
+        let rooms = now(store.rooms()).map_err(|error| failed("list the rooms", &error))?;
+        if rooms.contains(room) {
+            let dir = self.data.dir.display();
+            let said = format!("room \"{room}\": data folder {dir} has a room of that name");
+            return Err(Failure::new(Exit::Taken, said)
+                .coded("WR-2011")
+                .means("nothing was changed")
+                .advise("rebuild into another data folder"));
+        }
+        for file in system.iter().chain([&fetched]) {
+            let imported = now(store.import(file.path()));
+            imported.map_err(|error| failed(&format!("take in room {room}"), &error))?;
+        }
+        now(store.leave_epochs_out()).map_err(|error| failed("raise the epochs", &error))?;
+        let recovered = now(recover(&store, room));
+        let recovered = recovered.map_err(|error| {
+            Failure::new(Exit::Wrong, format!("room \"{room}\": cannot be opened: {error}"))
+        })?;
+        if recovered.room.state().digest() != proof.at_tip {
+            return Err(fetch::other_digest(room, Head(recovered.head)));
+        }
+        hold(&store, room, recovered)?;
+        self.tell(out, &fetched, &proof, system.is_some())
+    }
+
+    fn tell(
+        &self,
+        out: &mut Out,
+        fetched: &Fetched,
+        proof: &Proof,
+        system: bool,
+    ) -> Result<Exit, Failure> {
+        let (room, tip) = (&self.room, fetched.tip);
+        let mut said = format!(
+            "rebuilt room \"{room}\": events 1 to {} in {} batches, chain {}\n",
+            number(tip.head.0),
+            number(fetched.batches),
+            tip.chain
+        );
+        match &fetched.mark {
+            Some(mark) => {
+                said += &format!(
+                    "  proof   digest at event {}: {}, the same as the source's\n",
+                    number(mark.at.0),
+                    hex(&mark.digest)
+                );
+            }
+            None => said += "  proof   the chain alone: the mirror holds no digest of the source\n",
+        }
+        let digest = hex(&proof.at_tip);
+        said += &format!("  digest  at event {}: {digest}\n", number(tip.head.0));
+        if system {
+            said += "  keys    the installation's, sealed with its master key\n";
+        }
+        said += &format!("  paused  {REASON}: waitroom resume {room}");
+        let json = json!({
+            "room": room.as_str(), "head": tip.head.0, "batches": fetched.batches,
+            "chain": tip.chain.to_string(), "digest": digest,
+            "proved_at": fetched.mark.map(|it| it.at.0), "keys": system, "paused": REASON,
+            "source_digest": fetched.mark.map(|it| hex(&it.digest)),
+        });
+        out.tell(said, &json)?;
+        Ok(Exit::Fine)
+    }
+
+    fn nothing_there(&self) -> Failure {
+        let said = format!("room \"{}\": the mirror {} holds nothing of it", self.room, self.name);
+        Failure::new(Exit::NotThere, said)
+            .coded("WR-2006")
+            .means("nothing was changed")
+            .advise("look at the name of the room, and at --from and --name")
+    }
+}
+
+/// Writes the pause before anybody can open the room and let people in.
+fn hold(store: &FileStore, room: &RoomName, recovered: Recovered) -> Result<(), Failure> {
+    let doing = format!("pause room {room}");
+    let lease = now(store.lease(&LeaseName::room(room), "waitroom rebuild", LEASE_MS));
+    let lease = lease.map_err(|error| failed(&doing, &error))?;
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let wall = Timestamp(wall.as_millis() as u64);
+    let mut writer = Writer::open(recovered.room, recovered.head, Epoch(lease.epoch), wall);
+    let at = wall.max(writer.state().last_at());
+    let (hold, by) = (Hold::Paused { reason: REASON.into() }, Actor::new("rebuild"));
+    // A room without settings lets nobody in, and has nothing to hold.
+    let reply = writer.apply(at, &Command::Hold { hold, by });
+    if writer.state().settings().is_some() && !matches!(reply, Reply::Done) {
+        return Err(Failure::new(Exit::Wrong, format!("cannot {doing}: {reply:?}"))
+            .means("the room is there and open")
+            .advise("pause it at once when the server runs"));
+    }
+    let round = writer.cut().expect("a tenure begins with an event");
+    let batch = Batch { number: round.number, events: round.events, payload: round.payload };
+    let appended = now(store.append(room, &lease, Head(round.expected), batch));
+    appended.map_err(|error| {
+        Failure::new(Exit::Io, format!("cannot {doing}: {error}")).coded("WR-2004")
+    })?;
+    now(store.release(&lease)).map_err(|error| failed(&doing, &error))
+}
+
+/// Given back at the end; until then nobody else is at the folder anyway.
+const LEASE_MS: u64 = 60_000;
