@@ -18,9 +18,7 @@ use waitroom_gate::site::{Crawlers, Rule, Waiting, When};
 use waitroom_outbox::Filter;
 use waitroom_store::RoomName;
 
-use super::events::{
-    contact, database, hook_url, kinds, mail_server, mirror, servers, topic,
-};
+use super::events::{contact, database, hook_url, kinds, mail_server, mirror, servers, topic};
 use super::gate::{
     gate_name, host_pattern, local_path, origin, room_name, rule, waiting_status, when,
 };
