@@ -45,6 +45,8 @@ fn compose_understands_the_file_and_an_instance_has_time_to_drain() {
         assert_eq!(instance["stop_grace_period"], "40s", "{name}");
         let given = instance["environment"].as_object().expect("variables");
         assert!(given.contains_key("WAITROOM_MASTER_KEY"), "{given:?}");
+        let told = format!("{name}:7946");
+        assert_eq!(given["WAITROOM_CLUSTER_ADVERTISE"], told.as_str(), "its own name");
     }
     let config = std::fs::read_to_string(file("docker/waitroom.toml")).expect("it is there");
     assert!(config.contains("drain = \"30s\""), "less than the grace period");
@@ -91,6 +93,7 @@ fn its_configuration_starts_on_its_valkeys_and_is_reached_through_its_balancer()
         .env("WAITROOM_ADMIN_KEY", "an-owner-of-compose")
         .env("WAITROOM_REDIS_URLS", primary.url())
         .env("WAITROOM_TRUST_PROXIES", "127.0.0.1")
+        .env("WAITROOM_CLUSTER_LISTEN", "127.0.0.1:0")
         .arg("--data")
         .arg(&data)
         .stdout(Stdio::piped())
