@@ -89,10 +89,12 @@ impl Rebuild {
         let recovered = recovered.map_err(|error| {
             Failure::new(Exit::Wrong, format!("room \"{room}\": cannot be opened: {error}"))
         })?;
-        if recovered.room.state().digest() != proof.at_tip {
-            return Err(fetch::other_digest(room, Head(recovered.head)));
-        }
+        let (digest, head) = (recovered.room.state().digest(), Head(recovered.head));
+        // Before anything else can go wrong: nobody is let in by what was not looked at.
         hold(&store, room, recovered)?;
+        if digest != proof.at_tip {
+            return Err(fetch::other_digest(room, head));
+        }
         self.tell(out, &fetched, &proof, system.is_some())
     }
 

@@ -248,6 +248,11 @@ impl Cluster {
         }
     }
 
+    /// Whether a report to that instance was lost since this was asked last.
+    pub(crate) fn lost_reports(&self, name: &str) -> bool {
+        self.links().get(name).is_some_and(Link::lost_reports)
+    }
+
     pub(crate) fn dispatch(&self, sent: Sent) {
         let owner = self.view().owner(sent.room.as_str()).map(|(name, _)| name.to_owned());
         let refused = match owner {

@@ -9,6 +9,7 @@ use crate::proto::instances_client::InstancesClient;
 use crate::proto::{Parcel, Report, Request, Returned};
 use hyper_util::rt::TokioIo;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -58,13 +59,15 @@ pub(crate) enum Letter {
 #[derive(Debug)]
 pub(crate) struct Link {
     letters: mpsc::Sender<Letter>,
+    lost: Arc<AtomicBool>,
 }
 
 impl Link {
     pub(crate) fn begin(cluster: Weak<Cluster>, address: String) -> Link {
         let (letters, posted) = mpsc::channel(LETTERS_MAX);
-        tokio::spawn(run(cluster, address, posted));
-        Link { letters }
+        let lost = Arc::new(AtomicBool::new(false));
+        tokio::spawn(run(cluster, address, posted, lost.clone()));
+        Link { letters, lost }
     }
 
     /// Sends a request, or gives it back when there is nobody to take it.
@@ -83,12 +86,24 @@ impl Link {
 
     /// Posts what may get lost.
     pub(crate) fn post(&self, letter: Letter) {
-        let _ = self.letters.try_send(letter);
+        if self.letters.try_send(letter).is_err() {
+            self.lost.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether a report may have been lost since this was asked last.
+    pub(crate) fn lost_reports(&self) -> bool {
+        self.lost.swap(false, Ordering::AcqRel)
     }
 }
 
 /// Runs until nobody can post any more.
-async fn run(cluster: Weak<Cluster>, address: String, mut posted: mpsc::Receiver<Letter>) {
+async fn run(
+    cluster: Weak<Cluster>,
+    address: String,
+    mut posted: mpsc::Receiver<Letter>,
+    lost: Arc<AtomicBool>,
+) {
     let mut told = false;
     loop {
         let Some(cluster) = cluster.upgrade() else { return };
@@ -114,6 +129,7 @@ async fn run(cluster: Weak<Cluster>, address: String, mut posted: mpsc::Receiver
                 }
             }
         }
+        lost.store(true, Ordering::Release);
         tokio::time::sleep(RECONNECT).await;
     }
 }

@@ -36,6 +36,12 @@ impl Cluster {
         let others: Vec<String> = self.view().others().map(str::to_owned).collect();
         for other in others {
             let theirs = self.view().rooms_of(&other);
+            if self.lost_reports(&other) {
+                // Who was heard of meanwhile is not known there: everybody is told once more.
+                for room in &theirs {
+                    marks.remove(room);
+                }
+            }
             let followed = theirs.iter().filter_map(|name| rooms.room(name));
             let reports = followed.map(|room| report(&room, marks)).collect();
             self.report(&other, Report { rooms: reports });
@@ -66,7 +72,10 @@ pub(crate) fn hear(cluster: &Cluster, from: &str, report: Report) {
             Some(Heard { block: Block { lane, index: told.block }, bits: told.bits })
         });
         room.hear(&heard.collect::<Vec<_>>());
-        cluster.view().shows(from, &told.room, told.version);
+        let first = cluster.view().shows(from, &told.room, told.version);
+        if first {
+            cluster.ring();
+        }
     }
     let now_ms = cluster.now_ms();
     cluster.view().reported(from, now_ms);

@@ -99,7 +99,9 @@ impl View {
         for (name, about) in members {
             changed |= self.hear_of(name, about, now_ms);
         }
+        let founded = self.founded.len();
         self.founded.retain(|_, until| *until > now_ms);
+        changed |= self.founded.len() != founded;
         let settled = |known: &Known| now_ms >= known.since_ms + SETTLED_MS;
         let unsettled = !self.others.values().all(settled);
         changed |= std::mem::replace(&mut self.unsettled, unsettled) != unsettled;
@@ -137,12 +139,18 @@ impl View {
 
     pub(crate) fn stance(&self, room: &str, now_ms: u64) -> Stance {
         let best = self.best(room);
+        let founded = self.founded.get(room).is_some_and(|until| *until > now_ms);
         if self.mine.rooms.contains_key(room) {
             let settled = |name: &str| {
                 let known = self.others.get(name);
-                known.is_some_and(|it| now_ms >= it.since_ms + SETTLED_MS)
+                // One that has reported on the room follows it, and can take it at once.
+                known.is_some_and(|it| {
+                    now_ms >= it.since_ms + SETTLED_MS && it.shown.contains_key(room)
+                })
             };
             return match best {
+                // Whoever made it has something to do there first.
+                _ if founded && !self.mine.draining => Stance::Own,
                 // Somebody who goes down gives rooms to whoever is there.
                 Some(name) if name != self.me && (self.mine.draining || settled(name)) => {
                     Stance::Follow
@@ -150,7 +158,6 @@ impl View {
                 _ => Stance::Own,
             };
         }
-        let founded = self.founded.get(room).is_some_and(|until| *until > now_ms);
         let free = self.owner(room).is_none();
         match free && !self.mine.draining && (founded || best == Some(&self.me)) {
             true => Stance::Own,
@@ -195,11 +202,13 @@ impl View {
         }
     }
 
-    pub(crate) fn shows(&mut self, name: &str, room: &str, version: u64) {
-        if let Some(known) = self.others.get_mut(name) {
-            let shown = known.shown.entry(room.to_owned()).or_default();
-            *shown = version.max(*shown);
-        }
+    /// Says whether it is the first word of that one about the room.
+    pub(crate) fn shows(&mut self, name: &str, room: &str, version: u64) -> bool {
+        let Some(known) = self.others.get_mut(name) else { return false };
+        let first = !known.shown.contains_key(room);
+        let shown = known.shown.entry(room.to_owned()).or_default();
+        *shown = version.max(*shown);
+        first
     }
 
     pub(crate) fn hears_all(&self, now_ms: u64) -> bool {
@@ -286,6 +295,12 @@ mod tests {
             mine.rooms.insert(room.clone(), 1);
         });
         view.members(vec![("b".into(), about(1, &[]))], 1_000);
+        assert_eq!(
+            view.stance(&room, 1_000 + SETTLED_MS),
+            Stance::Own,
+            "it does not follow it yet"
+        );
+        assert!(view.shows("b", &room, 1) && !view.shows("b", &room, 2));
         assert_eq!(view.stance(&room, 1_000 + SETTLED_MS - 1), Stance::Own);
         let list = || vec![("b".into(), about(1, &[]))];
         assert!(!view.members(list(), 1_000 + SETTLED_MS - 1));

@@ -244,35 +244,38 @@ impl Gate {
             if session.pass_expires_at.0 / 1_000 > passed.expires_s {
                 let (ticket, expires_at) = (passed.ticket, session.pass_expires_at);
                 return room.renewed.cookies(ticket, expires_at, facts.now_s, || {
-                    self.push_pass(at, room, ticket, session, facts, &mut fresh);
-                    fresh
+                    let nonce = cookies::shown(facts.headers, room.name(), self.dev()).nonce;
+                    self.fresh_pass(at, room, ticket, session, facts, nonce)
                 });
             }
         }
         if let Some(pass) = &passed.checked_now {
-            self.push_checked(at, room, pass, facts, &mut fresh);
+            let presented = presented(facts, room.name(), self.dev());
+            self.push_checked(at, room, pass, facts, &presented, &mut fresh);
         }
         fresh
     }
 
-    /// The cookies of a pass that is signed now.
-    pub fn push_pass(
+    /// The cookies of a pass that is signed now, tied to what the request shows and to this nonce.
+    pub fn fresh_pass(
         &self,
         at: &SiteGate,
         room: &GateRoom,
         ticket: TicketId,
         session: &Session,
         facts: &Facts<'_>,
-        fresh: &mut Vec<HeaderValue>,
-    ) {
-        let presented = presented(facts, room.name(), self.dev());
+        nonce: Option<&str>,
+    ) -> Vec<HeaderValue> {
+        let mut fresh = Vec::new();
+        let presented = Presented { nonce, ..verdict::presented(facts, None) };
         let binding = self.desk.manners.bind.binding(ticket, &presented);
         let text = self.desk.pass(&room.desk, ticket, session, binding);
         let life_s = (session.pass_expires_at.0 / 1_000).saturating_sub(facts.now_s);
         fresh.extend(cookies::set(Kind::Pass, room.name(), &text, life_s, self.dev()));
         if let Ok(pass) = room.desk.verifier().verify(&text, facts.now_s, &presented) {
-            self.push_checked(at, room, &pass, facts, fresh);
+            self.push_checked(at, room, &pass, facts, &presented, &mut fresh);
         }
+        fresh
     }
 
     fn push_checked(
@@ -281,12 +284,11 @@ impl Gate {
         room: &GateRoom,
         pass: &Pass,
         facts: &Facts<'_>,
+        presented: &Presented<'_>,
         fresh: &mut Vec<HeaderValue>,
     ) {
         let until_s = facts.now_s + at.site.checked_for.as_secs();
-        if let Some(text) =
-            self.checked.write(pass, &presented(facts, room.name(), self.dev()), until_s)
-        {
+        if let Some(text) = self.checked.write(pass, presented, until_s) {
             let life_s = at.site.checked_for.as_secs();
             fresh.extend(cookies::set(Kind::Checked, room.name(), &text, life_s, self.dev()));
         }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use waitroom_api::answer::VisitorAnswer;
+use waitroom_api::binding;
 use waitroom_api::caller::TokenHolder;
 use waitroom_api::limits::Route;
 use waitroom_api::visitor::join::{Joiner, place};
@@ -167,7 +168,14 @@ async fn claim(
     };
     let mut response = see_other(to);
     let mut fresh = Vec::new();
-    gate.push_pass(at, room, sight.id, &session, facts, &mut fresh);
+    // As a claim by script has it: the pass is tied to a cookie that comes with it.
+    let bind = gate.desk.manners.bind;
+    let known = cookies::shown(facts.headers, room.name(), gate.dev()).nonce.map(str::to_owned);
+    let nonce = known.or_else(|| bind.nonce.then(binding::fresh_nonce));
+    if let Some(nonce) = nonce.as_deref().filter(|_| bind.nonce) {
+        fresh.push(binding::set_nonce(room.desk.name(), nonce, gate.dev()));
+    }
+    fresh.extend(gate.fresh_pass(at, room, sight.id, &session, facts, nonce.as_deref()));
     let (holder, issued_s) = (sight.view.holder, facts.now_s as u32);
     let token = gate.desk.signatures.tokens.write(room.name(), sight.id, holder, issued_s);
     fresh.push(waitroom_api::cookies::set_ticket(room.desk.name(), &token, gate.dev()));

@@ -96,7 +96,7 @@ enum Turn {
 pub(crate) async fn serve(quick: &dyn Quick, io: &mut Io, peer: &Peer, line: &Arc<Line>) -> Left {
     loop {
         let turn = poll_fn(|cx| turn(cx, quick, io, peer, line)).await;
-        let (unwritten, unread, _request) = match turn {
+        let (unwritten, unread, request) = match turn {
             Turn::Left(left) => return left,
             Turn::Done => continue,
             // From here on the connection waits for us, or for the client to take its answer, and
@@ -105,19 +105,30 @@ pub(crate) async fn serve(quick: &dyn Quick, io: &mut Io, peer: &Peer, line: &Ar
             Turn::Later { answer, unread } => {
                 let request = line.begin_request();
                 let mut answer = answer.await;
-                if line.order() >= Order::Finish {
+                let last = line.order() >= Order::Finish;
+                if last {
                     say_goodbye(&mut answer);
                 }
-                (answer, unread, request)
+                if send(io, &answer).await.is_err() || last {
+                    return Left::Over;
+                }
+                (Vec::new(), unread, request)
             }
         };
-        if io.write_all(&unwritten).await.is_err() {
+        if send(io, &unwritten).await.is_err() {
             return Left::Over;
         }
+        drop(request);
         if !unread.is_empty() {
             io.put_back(&unread);
         }
     }
+}
+
+async fn send(io: &mut Io, bytes: &[u8]) -> std::io::Result<()> {
+    io.write_all(bytes).await?;
+    // TLS takes bytes before the socket does.
+    io.flush().await
 }
 
 /// The last answer of a connection says that it is.
@@ -202,7 +213,8 @@ fn hear(
         Poll::Ready(Ok(count)) => count,
         Poll::Pending => 0,
     };
-    if written == out.len() && unread.is_empty() {
+    let sent = written == out.len() && Pin::new(&mut *io).poll_flush(cx).is_ready();
+    if sent && unread.is_empty() {
         line.enter(Stage::Idle);
         return Turn::Done;
     }

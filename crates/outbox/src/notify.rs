@@ -15,10 +15,11 @@ mod push;
 mod sms;
 
 pub use email::{Email, Relay, RelayTls};
-pub use push::{Push, PushKey, Subscription};
+pub use push::{Push, PushHosts, PushKey, Subscription};
 pub use sms::Sms;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -81,6 +82,13 @@ impl Wish {
             Wish::Email { .. } => Channel::Email,
             Wish::Sms { .. } => Channel::Sms,
             Wish::Push { .. } => Channel::Push,
+        }
+    }
+
+    fn address(&self) -> &str {
+        match self {
+            Wish::Email { address } | Wish::Sms { address } => address,
+            Wish::Push { subscription } => &subscription.endpoint,
         }
     }
 
@@ -165,6 +173,16 @@ impl Voices {
         }
     }
 
+    /// What is wrong with a wish, besides its form, without repeating it.
+    pub fn takes(&self, wish: &Wish) -> Result<(), &'static str> {
+        match (wish, &self.push) {
+            (Wish::Push { subscription }, Some(push)) if !push.knows(subscription) => {
+                Err("of no push service that is known here")
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn say(&self, wish: &Wish, notice: &Notice) -> Result<(), NotSent> {
         match (wish, self) {
             (Wish::Email { address }, Voices { email: Some(email), .. }) => {
@@ -215,20 +233,33 @@ impl NoticeFigures {
 pub struct Notices {
     shelf: Arc<Shelf>,
     tickets: Mutex<BTreeMap<String, Trying>>,
+    /// How many tickets have named an address since the start, by a hash under a key of chance: so
+    /// nobody is written to by many tickets, and nothing of the address is kept.
+    named: Mutex<HashMap<u64, u8>>,
+    chance: RandomState,
+    /// Held while a wish or a mark is written, so that one never undoes the other.
+    writing: tokio::sync::Mutex<()>,
 }
+
+/// So many tickets of a room may name one address: a family's, and not a victim's.
+const NAMED_MAX: u8 = 3;
+/// Addresses remembered for that; then it begins anew.
+const NAMES_MAX: usize = 1_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Trying {
     done: bool,
     not_before: Option<Instant>,
     backoff: Backoff,
+    /// Whom it goes to; none for one of before the start.
+    whom: Option<u64>,
 }
 
 impl Trying {
     fn fresh(ticket: &str, done: bool) -> Trying {
         let seed = ticket.bytes().fold(7, |seed: u64, byte| seed.rotate_left(9) ^ u64::from(byte));
         let backoff = Backoff::new(RETRY_FIRST, RETRY_MOST, seed);
-        Trying { done, not_before: None, backoff }
+        Trying { done, not_before: None, backoff, whom: None }
     }
 }
 
@@ -238,6 +269,8 @@ pub enum Asked {
     Kept,
     /// This ticket had its message.
     DoneBefore,
+    /// Too many tickets name this address.
+    NamedOften,
     Full,
 }
 
@@ -256,7 +289,13 @@ impl Notices {
                 None => drop(shelf.take_away(&name)?),
             }
         }
-        Ok(Notices { shelf: Arc::new(shelf), tickets: Mutex::new(tickets) })
+        Ok(Notices {
+            shelf: Arc::new(shelf),
+            tickets: Mutex::new(tickets),
+            named: Mutex::default(),
+            chance: RandomState::new(),
+            writing: tokio::sync::Mutex::default(),
+        })
     }
 
     /// How many wait for their message.
@@ -271,17 +310,37 @@ impl Notices {
 
     /// Keeps a wish, over an older one of the same ticket. Durable when it returns.
     pub async fn ask(&self, ticket: &str, wish: &Wish) -> Result<Asked, String> {
-        {
+        let _writing = self.writing.lock().await;
+        let whom = self.chance.hash_one(wish.address());
+        let known = {
             let tickets = self.tickets();
-            match tickets.get(ticket) {
+            let known = tickets.get(ticket).copied();
+            match known {
                 Some(Trying { done: true, .. }) => return Ok(Asked::DoneBefore),
                 None if tickets.len() >= NOTICES_MAX => return Ok(Asked::Full),
-                _ => {}
+                _ => known,
             }
+        };
+        if known.is_none_or(|it| it.whom != Some(whom)) && !self.may_name(whom) {
+            return Ok(Asked::NamedOften);
         }
         self.put(ticket, &Kept::Wish(wish.clone())).await?;
-        self.tickets().insert(ticket.to_owned(), Trying::fresh(ticket, false));
+        // A wish that is said again is tried no sooner for it.
+        let trying = known.unwrap_or_else(|| Trying::fresh(ticket, false));
+        self.tickets().insert(ticket.to_owned(), Trying { whom: Some(whom), ..trying });
         Ok(Asked::Kept)
+    }
+
+    /// Counts one more ticket that names the address, unless there are too many.
+    fn may_name(&self, whom: u64) -> bool {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        if named.len() >= NAMES_MAX {
+            named.clear();
+        }
+        let count = named.entry(whom).or_default();
+        let fits = *count < NAMED_MAX;
+        *count += u8::from(fits);
+        fits
     }
 
     /// Says whether anything was there. A mark stays: it holds no address.
@@ -353,6 +412,7 @@ impl Notices {
             let (room, channel) = (&notice.room, channel.word());
             tracing::warn!(%room, channel, "a notice could not be sent and is given up");
         }
+        let _writing = self.writing.lock().await;
         match self.put(ticket, &Kept::Done).await {
             Ok(()) => drop(self.tickets().insert(ticket.to_owned(), Trying::fresh(ticket, true))),
             Err(error) => tracing::error!(%error, "a notice that was sent cannot be marked"),

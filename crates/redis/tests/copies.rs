@@ -5,6 +5,7 @@
 mod servers;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use servers::{DURABLE, Server};
 use tokio::runtime::Builder;
@@ -36,6 +37,10 @@ impl House {
         let servers = Where::Single { url: self.server.url() };
         let mut options = Options::new(servers, Level::Sync { replicas_required: 0 });
         options.prefix = prefix.into();
+        // A busy machine is not a broken one.
+        options.connect_timeout = Duration::from_secs(20);
+        options.answer_timeout = Duration::from_secs(20);
+        options.replicas_timeout = Duration::from_secs(20);
         self.runtime.block_on(RedisStore::open(options, Seams::real())).expect("it is fit").0
     }
 }

@@ -252,6 +252,7 @@ section!(Notify {
     sms_url: Option<Uri> = |it| or_none(it, hook_url),
     sms_secret_file: Option<PathBuf> = |it| or_none(it, file),
     push_subject: Option<String> = |it| or_none(it, contact),
+    push_hosts: Vec<String> = list(words),
     allow_private: bool = flag,
 });
 

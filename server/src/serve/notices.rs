@@ -13,8 +13,8 @@ use waitroom_core::id::TicketId;
 use waitroom_core::{Board, Status};
 use waitroom_outbox::Pending;
 use waitroom_outbox::notify::{
-    Asked, Channel, Email, Notice, NoticeFigures, Notices, Push, PushKey, Relay, RelayTls, Sms,
-    Stand, Voices, Wish,
+    Asked, Channel, Email, Notice, NoticeFigures, Notices, Push, PushHosts, PushKey, Relay,
+    RelayTls, Sms, Stand, Voices, Wish,
 };
 use waitroom_outbox::webhook::{Line, Manners, Reach, Secrets, SystemResolver};
 use waitroom_store::seal::MasterKey;
@@ -76,7 +76,8 @@ pub async fn open<S: Store + Clone>(
         Some(subject) => {
             let key = push_key(house).await.map_err(wrong)?;
             let clock = house.clock.clone();
-            Some(Push { key, subject: subject.clone(), reach, within: WITHIN, clock })
+            let hosts = PushHosts::new(of.push_hosts.iter().cloned());
+            Some(Push { key, subject: subject.clone(), hosts, within: WITHIN, clock })
         }
     };
     let push_key = push.as_ref().map(|push| push.key.public());
@@ -231,12 +232,16 @@ impl NoticeDesk for Office {
             // The words of the parser would repeat what somebody typed.
             let wish: Wish = serde_json::from_value(wish)
                 .map_err(|_| bad("no address of the kind that the channel takes"))?;
-            wish.check().map_err(bad)?;
+            wish.check().and_then(|()| self.voices.takes(&wish)).map_err(bad)?;
             let Some(notices) = self.rooms.get(room) else {
                 return Err(Problem::new(Code::NotFound, "this room sends no notices"));
             };
             match notices.ask(&ticket.to_string(), &wish).await {
                 Ok(Asked::Kept | Asked::DoneBefore) => Ok(()),
+                Ok(Asked::NamedOften) => {
+                    let detail = "too many tickets of this room name that address";
+                    Err(Problem::new(Code::RateLimited, detail).in_room(room))
+                }
                 Ok(Asked::Full) => {
                     let detail = "no more notices can be kept in this room";
                     Err(Problem::new(Code::Unavailable, detail).in_room(room))

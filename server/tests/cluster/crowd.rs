@@ -19,7 +19,7 @@ impl Crowd {
         let history = format!("{folder}/cluster-{id}-{count}.jsonl");
         let child = Command::new(env!("CARGO_BIN_EXE_waitroom"))
             .args(["crowd", public, "--room", "sale", "--admin", admin])
-            .args(["--visitors", "900", "--over", "12s", "--shape", "steady", "--duration", "35s"])
+            .args(["--visitors", "900", "--over", "12s", "--shape", "steady", "--duration", "120s"])
             .args(["--stay", "2s", "--speed", "3", "--rate-limit-exempt", "--quiet"])
             // A live ticket may be used once at each instance (docs/cluster.md).
             .args(["--misbehave", "0%"])

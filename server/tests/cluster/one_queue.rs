@@ -63,12 +63,12 @@ fn whoever_is_heard_of_anywhere_keeps_the_place_and_whoever_is_not_loses_it() {
             (got.status == 201).then(|| got.json()["token"].as_str().expect("a token").to_owned())
         })
     };
+    let began = Instant::now();
     let (silent, heard) = (join(), join());
     let status = |token: &str| {
         let bearer = format!("Authorization: Bearer {token}");
         other.get("/v1/rooms/short/status", &["-H", &bearer]).json()
     };
-    let began = Instant::now();
     // Heard of only where the room is not owned, until the other one is taken for gone.
     soon("the silent one loses the place", || {
         let seen = status(&heard);

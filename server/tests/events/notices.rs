@@ -60,6 +60,7 @@ fn who_asked_for_it_hears_once_when_the_turn_comes_near_and_the_address_is_gone(
     fs::write(&secret, SECRET).expect("a file");
     let (smtp, sms) =
         (format!("127.0.0.1:{}", at["smtp"]), format!("http://127.0.0.1:{}/sms", at["services"]));
+    let push = format!("127.0.0.1:{}", at["services"]);
     let server = Instance::with(&[
         ("WAITROOM_NOTIFY_ROOMS", "sale"),
         ("WAITROOM_NOTIFY_NEAR_AHEAD", "1"),
@@ -70,6 +71,7 @@ fn who_asked_for_it_hears_once_when_the_turn_comes_near_and_the_address_is_gone(
         ("WAITROOM_NOTIFY_SMS_URL", &sms),
         ("WAITROOM_NOTIFY_SMS_SECRET_FILE", &secret),
         ("WAITROOM_NOTIFY_PUSH_SUBJECT", "mailto:ops@shop.example"),
+        ("WAITROOM_NOTIFY_PUSH_HOSTS", &push),
         ("WAITROOM_NOTIFY_ALLOW_PRIVATE", "true"),
         ("WAITROOM_LOG_LEVEL", "trace"),
     ]);

@@ -39,7 +39,7 @@ fn a_crowd_loses_nothing_while_sentinels_replace_the_primary() {
         .args(["crowd", &server.public, "--room", "sale", "--admin", &server.admin])
         .args(["--visitors", &visitors.to_string(), "--shape", "steady"])
         .args(["--over", &format!("{}s", CYCLE_S * cycles())])
-        .args(["--duration", &format!("{}s", CYCLE_S * cycles() + 15)])
+        .args(["--duration", &format!("{}s", CYCLE_S * cycles() + 90)])
         .args(["--stay", "2s", "--speed", "3", "--rate-limit-exempt", "--quiet"])
         .args(["--history", &history])
         .env("WAITROOM_ADMIN_KEY", KEY)
@@ -53,7 +53,8 @@ fn a_crowd_loses_nothing_while_sentinels_replace_the_primary() {
     };
     let more = |people: u64| {
         let before = joined();
-        soon("people", || (joined() >= before + people).then_some(()));
+        let enough = (before + people).min(visitors);
+        soon("people", || (joined() >= enough).then_some(()));
     };
     for cycle in 0..cycles() {
         more(20);

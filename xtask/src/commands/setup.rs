@@ -85,6 +85,11 @@ const NEEDS: &[Need] = &[
         package: "golang-go",
         because: "the example in Go, and what reads the compose file of deploy/",
     },
+    Need {
+        program: "kill",
+        package: "procps",
+        because: "ends, holds and wakes what tests started",
+    },
     Need { program: "systemd-analyze", package: "systemd", because: "judges the unit of deploy/" },
     Need { program: "java", package: "default-jdk-headless", because: "the example in Java" },
     Need { program: "mvn", package: "maven", because: "the libraries of that example" },
@@ -180,13 +185,18 @@ fn install<'a>(needs: impl Iterator<Item = &'a Need>) -> Outcome {
 const BACKPORTED: &str = "valkey-server";
 const SOURCES: &str = "/etc/apt/sources.list.d";
 
+const DEBIAN: &str = "Types: deb\nURIs: http://deb.debian.org/debian\nSuites: stable\n\
+    Components: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n";
+
 /// Adds the backports of this release, from where the release itself comes.
 fn add_backports() -> Outcome {
     let read = |file: &str| std::fs::read_to_string(file).or_fail(|| format!("read {file}"));
     let release = read("/etc/os-release")?;
     let name = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     let name = name.ok_or_else(|| Failure::new("/etc/os-release names no release"))?;
-    let text = backports(&read(&format!("{SOURCES}/debian.sources"))?, name);
+    // A machine with the older kind of list gets what Debian itself would write.
+    let listed = std::fs::read_to_string(format!("{SOURCES}/debian.sources"));
+    let text = backports(listed.as_deref().unwrap_or(DEBIAN), name);
     let file = format!("{SOURCES}/backports.sources");
     std::fs::write(&file, text).or_fail(|| format!("write {file}"))?;
     Run::new("apt-get update").run()

@@ -25,7 +25,7 @@ pub fn heartbeat(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     };
     let board = room.handle().board_guard();
     if room.told_more(&board, holder.presented.ticket).is_none() {
-        match answer(&mut ask, &room, &board, &holder) {
+        match answer(&mut ask, &room, &board, &holder, false) {
             Err(problem) if room.is_behind(&board, &problem) => {}
             answer => return answer.into(),
         }
@@ -33,7 +33,7 @@ pub fn heartbeat(mut ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     drop(board);
     Answering::later(async move {
         let (board, stale) = room.newest_board().await;
-        let answer = answer(&mut ask, &room, &board, &holder);
+        let answer = answer(&mut ask, &room, &board, &holder, stale);
         answer.map_err(|problem| room.waited(stale, problem))
     })
 }
@@ -57,9 +57,11 @@ fn answer(
     room: &RoomDesk,
     board: &Board,
     holder: &TokenHolder,
+    stale: bool,
 ) -> Result<Response<Body>, Problem> {
     let desk = &ask.desk;
-    let sight = room.hear(board, &holder.presented)?;
+    let mut sight = room.hear(board, &holder.presented)?;
+    sight.stale = stale;
     let mut answer = VisitorAnswer::of(room, board.state(), &sight);
     if goes_on(holder, &sight, desk.now_s()) {
         answer.token = token_text(desk, room, &ask.head.headers);

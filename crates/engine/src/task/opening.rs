@@ -12,6 +12,7 @@ use crate::waits::Waits;
 use crate::writer::Writer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tokio::time::Instant;
 use waitroom_core::{Board, Epoch, Event, Room, Timestamp};
 use waitroom_store::{Appended, Lease, LeaseName, Store};
 
@@ -31,9 +32,11 @@ impl<S: Store> Task<S> {
     pub(super) async fn open(&mut self, warm: &mut Option<Followed>) -> Result<Opening, OpenError> {
         let name = LeaseName::room(&self.shared.name);
         let ttl = self.config.lease.unwrap_or(FOREVER).as_millis() as u64;
-        let asked_at = tokio::time::Instant::now();
+        let asked_at = Instant::now();
         let lease = self.store.lease(&name, &self.config.instance, ttl).await?;
-        let (recovered, waits) = self.recovered(warm.take()).await?;
+        let read = self.recovered(warm.take());
+        let (read, asked_at) = self.held(&lease, asked_at, read).await?;
+        let (recovered, waits) = read?;
         let reading = self.shared.reading();
         let clock = RoomClock::open(recovered.room.state().last_at(), reading);
         let now = recovered.room.state().last_at().max(Timestamp(reading.wall_ms));
@@ -55,6 +58,28 @@ impl<S: Store> Task<S> {
         self.shared.publish(Board::new(writer.state().clone(), tip.head.0, now));
         let renewal = Renewal::of(self.config.lease, asked_at);
         Ok(Opening { lease, writer, clock, draws, tip, renewal })
+    }
+
+    /// Does the work with the lease held: to read a large room takes longer than one lasts. Says
+    /// since when it is held.
+    async fn held<T>(
+        &self,
+        lease: &Lease,
+        mut asked_at: Instant,
+        work: impl Future<Output = T>,
+    ) -> Result<(T, Instant), OpenError> {
+        let mut work = std::pin::pin!(work);
+        let Some(ttl) = self.config.lease else { return Ok((work.await, asked_at)) };
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok((done, asked_at)),
+                () = tokio::time::sleep(ttl / 4) => {
+                    asked_at = Instant::now();
+                    self.store.renew(lease, ttl.as_millis() as u64).await?;
+                }
+            }
+        }
     }
 
     /// The room as the log has it: what was followed and the rest, or all of it anew.

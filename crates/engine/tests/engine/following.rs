@@ -146,7 +146,7 @@ async fn a_room_that_nobody_owns_says_so_after_a_moment() {
 #[tokio::test]
 async fn an_owner_that_was_frozen_for_longer_than_its_lease_hands_out_nothing() {
     let store = Arc::new(MemoryStore::new(Seams::real()));
-    let config = Config { lease: Some(Duration::from_millis(400)), ..config() };
+    let config = Config { lease: Some(Duration::from_secs(3)), ..config() };
     let engine = Engine::new(store.clone(), Seams::real(), config);
     let handle = configured(&engine, settings()).await;
     let visitor = join(&handle).await;
@@ -157,7 +157,7 @@ async fn an_owner_that_was_frozen_for_longer_than_its_lease_hands_out_nothing() 
     let repeat = handle.send(Command::Claim(visitor)).await.expect("the same again");
     assert!(!repeat.changed);
     // Everything stands still, the owner's task included, and another takes the room.
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(Duration::from_millis(3_200));
     let taken = store.lease(&LeaseName::room(&room()), "another", 60_000).await;
     taken.expect("the lease ran out");
     let again = handle.send(Command::Claim(visitor)).await;

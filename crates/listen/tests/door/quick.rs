@@ -75,8 +75,8 @@ async fn an_idle_guest_of_the_short_way_is_closed_in_time() {
             settings.timeouts.park = park;
         });
         let mut guest = house.connect().await;
-        assert_eq!(get(&mut guest, "/quick").await.body, "quick");
         let rested = Instant::now();
+        assert_eq!(get(&mut guest, "/quick").await.body, "quick");
         assert_eq!(closed(&mut guest).await, b"");
         assert!(rested.elapsed() >= SHORT);
         house.counted(|counts| counts.late_idle == 1 && counts.open == 0).await;

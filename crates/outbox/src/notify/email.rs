@@ -89,7 +89,18 @@ impl Email {
 }
 
 pub(super) fn check(address: &str) -> Result<(), &'static str> {
-    let fits = address.len() <= ADDRESS_BYTES_MAX && Address::from_str(address).is_ok();
+    // The relay is the operator's: nothing here may name a mailbox of its own machine or network, or
+    // a way on from there.
+    let outside = |address: &Address| {
+        let domain = address.domain();
+        let named = domain.contains('.')
+            && !domain.starts_with('[')
+            && domain.parse::<std::net::IpAddr>().is_err();
+        named && !address.user().contains(['%', '!', '"', '@'])
+    };
+    let fits = address.is_ascii()
+        && address.len() <= ADDRESS_BYTES_MAX
+        && Address::from_str(address).is_ok_and(|it| outside(&it));
     if fits { Ok(()) } else { Err("no e-mail address") }
 }
 

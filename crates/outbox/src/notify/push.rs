@@ -2,8 +2,8 @@
 //!
 //! RFC 8291 says how it is sealed for the browser (ECDH on P-256, HKDF, AES-128-GCM), RFC 8188 how
 //! that is framed, RFC 8292 how we say who we are (VAPID: a JWT signed with ES256).
-//! The endpoint is an address that a visitor names, so it is reached as a webhook is: public
-//! addresses only, https only, no redirects.
+//! The endpoint is an address that a visitor names, so it must be of a service that is listed
+//! ([`PushHosts`]), and is reached as a webhook is: public addresses only, https only, no redirects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,9 @@ impl Subscription {
         let url = self.endpoint.parse::<Uri>().ok();
         let fits = |url: &Uri| {
             let scheme = matches!(url.scheme_str(), Some("https" | "http"));
-            scheme && url.authority().is_some_and(|it| !it.as_str().contains('@'))
+            scheme
+                && url.host().is_some()
+                && url.authority().is_some_and(|it| !it.as_str().contains('@'))
         };
         if self.endpoint.len() > ENDPOINT_BYTES_MAX || !url.as_ref().is_some_and(fits) {
             return Err("no endpoint of a push service");
@@ -71,6 +73,34 @@ impl Subscription {
         let read = |text: &str| URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok();
         let (point, auth) = (read(&self.keys.p256dh)?, read(&self.keys.auth)?);
         (point.len() == POINT && point[0] == 4 && auth.len() == AUTH).then_some((point, auth))
+    }
+}
+
+/// The services that are pushed through. Whoever could name any address would have us call it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushHosts(Vec<String>);
+
+impl PushHosts {
+    /// Each is a name, a name with `*.` for anything before it, or a name with a port: a service of
+    /// one's own, which may be of this network and without TLS.
+    pub fn new(hosts: impl IntoIterator<Item = String>) -> PushHosts {
+        PushHosts(hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect())
+    }
+
+    /// How the endpoint may be reached; none when it is of no service that is listed.
+    fn reach(&self, endpoint: &Uri) -> Option<Reach> {
+        let host = endpoint.host()?.to_ascii_lowercase();
+        let own = endpoint.port_u16().map(|port| format!("{host}:{port}"));
+        if own.is_some_and(|own| self.0.contains(&own)) {
+            return Some(Reach::Anywhere);
+        }
+        let usual = endpoint.scheme_str() == Some("https")
+            && endpoint.port_u16().is_none_or(|port| port == 443);
+        let listed = |known: &String| match known.strip_prefix('*') {
+            Some(end) => host.len() > end.len() && host.ends_with(end),
+            None => host == *known,
+        };
+        (usual && self.0.iter().any(listed)).then_some(Reach::Public)
     }
 }
 
@@ -115,15 +145,21 @@ pub struct Push {
     pub key: PushKey,
     /// Whom a push service writes to when something is wrong: `mailto:` or `https:`.
     pub subject: String,
-    pub reach: Reach,
+    pub hosts: PushHosts,
     pub within: Duration,
     pub clock: Arc<dyn Clock>,
 }
 
 impl Push {
+    /// Whether it is of a service that is listed.
+    pub(super) fn knows(&self, to: &Subscription) -> bool {
+        to.endpoint.parse::<Uri>().is_ok_and(|url| self.hosts.reach(&url).is_some())
+    }
+
     pub(super) async fn send(&self, to: &Subscription, notice: &Notice) -> Result<(), NotSent> {
         let url: Uri = to.endpoint.parse().map_err(|_| NotSent::Never)?;
-        let manners = Manners { reach: self.reach, within: self.within, ca: None };
+        let reach = self.hosts.reach(&url).ok_or(NotSent::Never)?;
+        let manners = Manners { reach, within: self.within, ca: None };
         let line = Line::to(&url, manners, Arc::new(SystemResolver)).map_err(|_| NotSent::Never)?;
         let said = json!({
             "room": notice.room.as_str(),
@@ -190,4 +226,35 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("any length is a key");
     parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listed_services_are_called_and_only_as_they_are() {
+        let hosts = ["fcm.example", "*.push.example", "127.0.0.1:9000"].map(str::to_owned);
+        let hosts = PushHosts::new(hosts);
+        let reach = |url: &str| hosts.reach(&url.parse().expect("an address"));
+        for good in
+            ["https://fcm.example/a", "https://FCM.example:443/", "https://a.b.push.example/"]
+        {
+            assert_eq!(reach(good), Some(Reach::Public), "{good}");
+        }
+        assert_eq!(reach("http://127.0.0.1:9000/p"), Some(Reach::Anywhere));
+        for bad in [
+            "https://other.example/",
+            "http://fcm.example/",
+            "https://fcm.example:8443/",
+            "https://push.example/",
+            "https://.push.example/",
+            "https://evilpush.example/",
+            "https://fcm.example.evil/",
+            "http://127.0.0.1:9001/",
+            "http://169.254.169.254/latest",
+        ] {
+            assert_eq!(reach(bad), None, "{bad}");
+        }
+    }
 }

@@ -66,7 +66,9 @@ async fn a_log_that_went_back_is_noticed_and_no_id_is_used_for_two_events() {
     let settings: Vec<&str> = DURABLE.into_iter().chain(follows.iter().map(|it| &**it)).collect();
     let replica = Server::redis(&settings);
     let address = Cutter::to(primary.port);
-    let options = Options::new(Where::Single { url: address.url() }, Level::Async);
+    let mut options = Options::new(Where::Single { url: address.url() }, Level::Async);
+    // A busy machine is not a broken one.
+    options.connect_timeout = Duration::from_secs(20);
     let opened = RedisStore::open(options, Seams::real()).await;
     let store = Arc::new(opened.expect("it is fit").0);
     let room = room_name("spring-sale");
