@@ -43,7 +43,9 @@ fn probes_ask_what_is_answered_and_a_pod_has_time_to_drain() {
     let ports = container["ports"].as_array().expect("ports");
     for port in ports {
         let (name, number) = (port["name"].as_str().expect("a name"), &port["containerPort"]);
-        let listens = format!("{name} = \"0.0.0.0:{number}\"");
+        // The other instances have a section of their own.
+        let key = if name == "cluster" { "listen" } else { name };
+        let listens = format!("{key} = \"0.0.0.0:{number}\"");
         assert!(config.contains(&listens), "the configuration has no {listens}");
     }
     let server = Instance::start();

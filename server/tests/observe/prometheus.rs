@@ -108,6 +108,9 @@ fn the_dashboard_shows_only_what_exists_and_leaves_no_figure_out() {
         "waitroom_cluster_requests_total",
         "waitroom_cluster_unanswered_total",
         "waitroom_cluster_moves_total",
+        // Of messages to visitors, which few rooms send.
+        "waitroom_notices_total",
+        "waitroom_notices_waiting",
         "process_threads",
         "process_start_time_seconds",
     ];
