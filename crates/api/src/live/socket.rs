@@ -7,9 +7,10 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::frames::{self, GOING_AWAY, NORMAL, Opcode, Said};
 use super::hub::Subscription;
@@ -24,8 +25,25 @@ where
         Socket { io, subscription, sending: None, received: early.to_vec(), closing: false };
     // What goes wrong on the way out is the other side's business: the place stays.
     let _ = poll_fn(|context| socket.poll(context)).await;
-    let _ = poll_fn(|context| Pin::new(&mut socket.io).poll_shutdown(context)).await;
+    let Socket { io, subscription, .. } = socket;
+    drop(subscription);
+    // Boxed: a timer for the end is nothing to carry all the way.
+    Box::pin(close(io)).await;
 }
+
+/// Says that nothing more comes, and listens until the other side says so too. Bytes of theirs that
+/// nobody took would make the system cut the connection, and our last word with it.
+async fn close<I: AsyncRead + AsyncWrite + Unpin>(mut io: I) {
+    let rest = async {
+        io.shutdown().await?;
+        while io.read(&mut [0; READ_BYTES]).await? > 0 {}
+        io::Result::Ok(())
+    };
+    let _ = tokio::time::timeout(CLOSED_WITHIN, rest).await;
+}
+
+/// Who has not closed by then is not waited for.
+const CLOSED_WITHIN: Duration = Duration::from_secs(1);
 
 struct Socket<I> {
     io: I,
@@ -143,5 +161,32 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Socket<I> {
             Some(under_way) => under_way,
             None => frame,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::{TcpListener, TcpStream};
+
+    #[tokio::test]
+    async fn the_last_word_arrives_although_the_other_side_still_speaks() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let mut client = TcpStream::connect(address).await.expect("it listens");
+        let (mut server, _) = listener.accept().await.expect("somebody came");
+        server.write_all(b"goodbye").await.expect("it can be sent");
+        let closing = tokio::spawn(close(server));
+        // Beats that are on their way when the server says goodbye. Browsers give up, unread answers
+        // and all, when one cannot be sent; a cut comes back within this time, if there is one.
+        for _ in 0..3 {
+            client.write_all(b"a beat").await.expect("it can be sent");
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+        let mut heard = Vec::new();
+        client.read_to_end(&mut heard).await.expect("nobody cut the connection");
+        assert_eq!(heard, b"goodbye");
+        drop(client);
+        closing.await.expect("it ends when the client is gone");
     }
 }
