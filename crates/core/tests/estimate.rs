@@ -304,6 +304,23 @@ fn a_line_that_was_there_before_is_foretold_like_one_that_was_watched() {
 }
 
 #[test]
+fn after_a_draw_everyone_is_told_by_their_new_place() {
+    let mut line = Line::new(10, None);
+    line.join(6_000);
+    line.at = 300_000;
+    line.estimator.note_drawn(line.at, 0);
+    for order in [1_000, 5_500] {
+        let interval = line.estimator.estimate(line.ahead(order), 0).expect("the line moves");
+        let actual = line.wait_of(order);
+        assert!(interval.likely_ms.abs_diff(actual) <= 2 * TICK_MS, "{interval:?}, {actual}");
+    }
+    // Who leaves is known by their new place too, with the age that all have about.
+    let gone = line.estimator.waiting(0);
+    line.estimator.note_departed(line.at, 0, 5_900, Departure::Left);
+    assert_eq!(line.estimator.waiting(0), gone - 1);
+}
+
+#[test]
 fn an_unknown_lane_is_no_data_and_no_panic() {
     let mut estimator = Estimator::new(TICK_MS, settings(10));
     estimator.note_joined(0, 9, 5);

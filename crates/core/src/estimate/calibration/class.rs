@@ -160,3 +160,55 @@ fn missed(missed: bool) -> f64 {
 fn pulled(stretch: f64, by: f64) -> f64 {
     (stretch * by.clamp(-PULL_MAX, PULL_MAX).exp()).clamp(STRETCH_MIN, STRETCH_MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDE: Said = Said { low: -9.0, high: 9.0 };
+
+    fn miss(error: f32) -> Miss {
+        Miss { error, noise: 0.1, doubt: 0.0, share: 1.0 }
+    }
+
+    #[test]
+    fn only_the_latest_errors_count() {
+        let (mut class, mut learned) = (Class::new(), Learned::NOTHING);
+        let errors = (0..KEPT).map(|_| 5.0).chain((0..KEPT).map(|_| 0.0));
+        errors.for_each(|error| class.resolved(miss(error), WIDE, &mut learned));
+        assert!(class.misses.iter().all(|miss| miss.error == 0.0));
+        class.refresh(1_000, &mut learned);
+        let (low, high) = learned.fitted(0.1, 0.0);
+        assert!(low <= 0.0 && high >= 0.0 && high - low < 0.5, "{low}..{high}");
+    }
+
+    #[test]
+    fn the_interval_reaches_down_and_up_from_its_middle_and_holds_the_projection() {
+        let (mut class, mut learned) = (Class::new(), Learned::NOTHING);
+        // Always a third longer than projected.
+        (0..KEPT).for_each(|_| class.resolved(miss(0.3), WIDE, &mut learned));
+        class.refresh(1_000, &mut learned);
+        let (low, high) = learned.fitted(0.1, 0.0);
+        assert_eq!(low, 0.0, "what is told as likely lies within");
+        assert!((0.3..0.5).contains(&high), "{high}");
+    }
+
+    #[test]
+    fn misses_on_one_side_widen_that_side_and_hits_narrow_both() {
+        let said = Said { low: -0.1, high: 0.1 };
+        let stretched = |error: f32| {
+            let (mut class, mut learned) = (Class::new(), Learned::NOTHING);
+            for _ in 0..5 {
+                class.revised(miss(error), said, 60_000.0);
+                class.refresh(1_000, &mut learned);
+            }
+            (learned.stretch.low, learned.stretch.high)
+        };
+        let (low, high) = stretched(0.5);
+        assert!(low < 1.0 && high > 1.0, "{low}, {high}");
+        let (low, high) = stretched(-0.5);
+        assert!(low > 1.0 && high < 1.0, "{low}, {high}");
+        let (low, high) = stretched(0.0);
+        assert!(low < 1.0 && high < 1.0 && low == high, "{low}, {high}");
+    }
+}

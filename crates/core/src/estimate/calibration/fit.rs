@@ -136,3 +136,50 @@ fn quantile(sorted: &[f32], q: f64) -> f64 {
     };
     f64::from(sorted[(at.max(0.0) as usize).min(sorted.len() - 1)])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_of_few_errors_is_further_out_than_of_many() {
+        let nine: Vec<f32> = (1..=9).map(|n| n as f32).collect();
+        let tails = |sorted: &[f32]| [0.1, 0.5, 0.9].map(|q| quantile(sorted, q));
+        assert_eq!(tails(&nine), [1.0, 5.0, 9.0]);
+        let hundred: Vec<f32> = (1..=100).map(|n| n as f32).collect();
+        assert_eq!(tails(&hundred), [10.0, 50.0, 91.0]);
+        assert_eq!(tails(&[7.0]), [7.0; 3]);
+    }
+
+    #[test]
+    fn doubt_that_never_came_true_is_not_forgotten_altogether() {
+        let miss = |doubt| Miss { error: 0.0, noise: 0.000_1, doubt, share: 1.0 };
+        for doubt in [0.002, 0.01, 0.5] {
+            let fit = Fit::of(&[miss(doubt); 60]);
+            let kept = (DOUBT_KEPT * f64::from(doubt)).min(DOUBT_KEPT_MAX);
+            let share = kept / f64::from(doubt).max(DOUBT_KEPT_MAX);
+            assert!((fit.scatter - share).abs() < 1e-9, "{doubt}: {fit:?}");
+            assert!(fit.lean == 0.0);
+        }
+    }
+
+    #[test]
+    fn half_a_wait_that_went_as_projected_does_not_prove_the_other_half() {
+        let miss = |share| Miss { error: 0.0, noise: 0.001, doubt: 0.2, share };
+        let (half, whole) = (Fit::of(&[miss(0.5); 60]), Fit::of(&[miss(1.0); 60]));
+        assert!((half.scatter - 0.5).abs() < 1e-9, "{half:?}");
+        let width = |fit: Fit| {
+            let Expected { down, up, .. } = fit.expected(0.001, 0.2);
+            down + up
+        };
+        assert!(width(half) > 5.0 * width(whole), "{half:?}, {whole:?}");
+    }
+
+    #[test]
+    fn a_doubt_that_always_comes_out_one_way_moves_the_middle_there() {
+        let misses = [Miss { error: 0.1, noise: 0.001, doubt: 0.2, share: 1.0 }; 60];
+        let Expected { middle, down, up } = Fit::of(&misses).expected(0.001, 0.4);
+        assert!((middle - 0.2).abs() < 0.01, "{middle}");
+        assert!(down > 0.0 && up > 0.0 && down < 0.1 && up < 0.1, "{down}, {up}");
+    }
+}
