@@ -253,6 +253,23 @@ impl Problem {
         serde_json::to_vec(&document).expect("a document is plain data")
     }
 
+    /// The whole answer of HTTP/1, for a connection that ends with it and that no server serves.
+    pub fn last_words(&self) -> Bytes {
+        let document = self.document();
+        let status = StatusCode::from_u16(self.code.status());
+        let status = status.expect("the table holds HTTP statuses");
+        let mut head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\n\
+             cache-control: no-store\r\nconnection: close\r\ncontent-length: {}\r\n",
+            document.len()
+        );
+        if let Some(ms) = self.retry_after_ms {
+            head.push_str(&format!("retry-after: {}\r\n", ms.div_ceil(1_000)));
+        }
+        head.push_str("\r\n");
+        [head.as_bytes(), &document].concat().into()
+    }
+
     pub fn into_response(self) -> Response<Body> {
         let mut response = Response::new(Body::full(Bytes::from(self.document())));
         // Not sent: whoever counts answers finds it here.

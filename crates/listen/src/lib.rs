@@ -22,6 +22,7 @@ mod date;
 mod drain;
 mod endless;
 mod error;
+mod full;
 mod io;
 mod line;
 mod listener;

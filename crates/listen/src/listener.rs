@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::arrive::{Arrival, Reception};
 use crate::drain::{Drain, DrainCall};
 use crate::error::Error;
+use crate::full::FullHouse;
 use crate::line::{Clock, Line, Order};
 use crate::peer::Peer;
 use crate::quick::Quick;
@@ -157,6 +158,10 @@ impl Listener {
             },
         });
 
+        // Over TLS a plain answer would be a broken handshake.
+        let plain = house.reception.tls.is_none();
+        let mut full_house = FullHouse::new(settings.full_answer.filter(|_| plain));
+
         let mut shutdown = pin!(shutdown);
         let mut next = 0;
         loop {
@@ -179,7 +184,10 @@ impl Listener {
             if !house.reception.lets_in(from) {
                 continue;
             }
-            let Some(seat) = seats.take() else { continue };
+            let Some(seat) = seats.take() else {
+                full_house.refuse(tcp).await;
+                continue;
+            };
             let line = Line::new(clock.clone());
             let listed = lines.list(line.clone());
             let house = house.clone();

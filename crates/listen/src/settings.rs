@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::error::Error;
 use crate::net::Nets;
 use crate::tls::TlsFiles;
@@ -12,10 +14,13 @@ pub struct Settings {
     /// Where to listen. Port 0 picks a free one.
     pub addresses: Vec<SocketAddr>,
     pub protocols: Protocols,
-    /// Connections open at once; one more is closed at once. Brought down at start to what the
+    /// Connections open at once; one more hears `full_answer` and is closed. Brought down at start to what the
     /// process may open, less [`FILES_KEPT_BACK`]: a server without a file left can neither
     /// write its journal nor say what is wrong.
     pub connections_max: usize,
+    /// What a client without a seat is told before it is closed: a whole answer of HTTP/1, with
+    /// `connection: close`. Not over TLS.
+    pub full_answer: Option<Bytes>,
     /// Connections of one IPv4 address or one IPv6 /64; 0 means no cap. A large office or a
     /// mobile network sits behind one address, so this is generous: it only stops one machine
     /// from taking the whole house. Peers in `trusted_hops` are not counted: they bring many.
@@ -105,6 +110,7 @@ impl Settings {
             addresses,
             protocols: Protocols::Both,
             connections_max: 20_000 - FILES_KEPT_BACK,
+            full_answer: None,
             per_address_max: 1_000,
             timeouts: Timeouts::default(),
             header_bytes_max: 16 * 1024,

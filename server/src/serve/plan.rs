@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use waitroom_api::Desk;
 use waitroom_api::binding::Bind;
 use waitroom_api::desk::Manners;
 use waitroom_api::limits::{Limit, Limits};
+use waitroom_api::{Code, Desk, Problem};
 use waitroom_core::settings::Rate;
 use waitroom_engine::Config as EngineConfig;
 use waitroom_listen::{Nets, Protocols, Settings as ListenSettings, TlsFiles};
@@ -81,6 +81,11 @@ pub fn listener(config: &Config, door: Door, address: SocketAddr) -> ListenSetti
         Door::Public | Door::Admin => Protocols::Both,
     };
     settings.connections_max = limits.connections_max as usize;
+    // Whoever speaks only HTTP/2 would not understand it.
+    if settings.protocols == Protocols::Both {
+        let full = "this instance has as many connections as it may; nothing was done; try again";
+        settings.full_answer = Some(Problem::new(Code::Overloaded, full).last_words());
+    }
     settings.per_address_max = limits.connections_per_address_max as usize;
     settings.header_bytes_max = limits.header_bytes_max as usize;
     settings.headers_max = limits.headers_max as usize;

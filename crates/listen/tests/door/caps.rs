@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use waitroom_listen::{Error, Listener, Nets};
 
@@ -27,6 +28,29 @@ async fn a_full_house_closes_at_once_and_opens_again() {
     assert_eq!(get(&mut guest, "/").await.status, 200);
     let outcome = house.close().await;
     assert_eq!(outcome.connections_served, 4);
+}
+
+#[tokio::test]
+async fn a_full_house_says_so_to_whoever_comes_with_a_request_in_hand_or_without() {
+    let words = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n";
+    let house = open(|settings| {
+        settings.connections_max = 1;
+        settings.full_answer = Some(words.into());
+    });
+    let mut inside = house.connect().await;
+    assert_eq!(get(&mut inside, "/").await.status, 200);
+    // More than are refused in a row, so that the door has rested in between.
+    for index in 0..100 {
+        let mut late = house.connect().await;
+        if index % 2 == 0 {
+            let request = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+            in_time(late.write_all(request)).await.expect("the system takes it");
+        }
+        assert_eq!(closed(&mut late).await, words.as_bytes(), "the {index}th");
+    }
+    assert_eq!(house.counted(|counts| counts.refused_full == 100).await.open, 1);
+    assert_eq!(get(&mut inside, "/").await.status, 200);
+    house.close().await;
 }
 
 #[tokio::test]

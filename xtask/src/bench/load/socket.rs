@@ -4,6 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+
 use super::answer::{Head, head};
 use super::requests::Asker;
 use crate::failure::{Failure, OrFail, Outcome};
@@ -27,6 +30,21 @@ impl Socket {
         Ok(Self { stream, asked_at: Instant::now(), partial: vec![] })
     }
 
+    /// Opens without waiting for the other side; until it has agreed, [`Socket::try_ask`] says
+    /// that it would block.
+    pub fn begin(address: SocketAddr) -> io::Result<Self> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+        match net::connect(&socket, &address) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let stream = TcpStream::from(socket);
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, asked_at: Instant::now(), partial: vec![] })
+    }
+
     pub fn stream(&self) -> &TcpStream {
         &self.stream
     }
@@ -37,13 +55,18 @@ impl Socket {
 
     /// Sends the next request; false when there is none.
     pub fn ask(&mut self, asker: &mut dyn Asker, now: Instant) -> Outcome<bool> {
+        self.try_ask(asker, now).or_fail(|| "send a request")
+    }
+
+    /// As [`Socket::ask`], for who wants to know what the system said.
+    pub fn try_ask(&mut self, asker: &mut dyn Asker, now: Instant) -> io::Result<bool> {
         let Some(request) = asker.next() else { return Ok(false) };
-        self.asked_at = now;
         // Nothing else is on its way, so the socket's buffer has room for all of it.
-        let sent = self.stream.write(request).or_fail(|| "send a request")?;
+        let sent = self.stream.write(request)?;
         if sent != request.len() {
-            return Err(Failure::new(format!("only {sent} bytes of a request could be sent")));
+            return Err(io::Error::other(format!("only {sent} bytes of a request could be sent")));
         }
+        self.asked_at = now;
         Ok(true)
     }
 

@@ -2,8 +2,11 @@
 //! when the server is slow.
 //!
 //! Each takes a free connection out of thousands; when none is free they find the door shut,
-//! which is counted and costs the server nothing. Refusals (503, 429) are answers.
+//! which is counted and costs the server nothing. Refusals (503, 429) are answers. A connection
+//! for which the server has no seat hears its refusal at the door; another is opened in its place.
 
+use std::collections::VecDeque;
+use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -16,7 +19,6 @@ use crate::failure::{Failure, OrFail, Outcome};
 
 /// How long a visitor waits for a place before the answer is worth nothing to them.
 const PATIENCE: Duration = Duration::from_secs(5);
-const CONNECT: Duration = Duration::from_secs(10);
 /// Memory is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -39,11 +41,13 @@ pub struct Flooded {
     pub good: u64,
     pub late: u64,
     pub refused: u64,
-    /// Connections that the server closed.
+    /// Connections that the server closed without a word.
     pub closed: u64,
     /// Visitors for whom no connection was free.
     pub shut_out: u64,
     pub p99: Duration,
+    /// How long a refusal took, from the request or, at the door, from the wish to connect.
+    pub refused_p99: Duration,
     pub resident_max: u64,
 }
 
@@ -84,16 +88,16 @@ impl Asker for Coming {
 impl Flood {
     pub fn run(&self, address: SocketAddr, server: u32, joins: &Joins) -> Outcome<Flooded> {
         let mut poll = Poll::new()?;
-        let open = || Socket::open(address, CONNECT).or_fail(|| format!("connect to {address}"));
-        let mut sockets = vec![];
+        let open = || Socket::begin(address).or_fail(|| format!("connect to {address}"));
+        let mut slots = vec![];
         for index in 0..self.connections {
-            sockets.push(open()?);
-            poll.add(sockets[index].stream(), index as u64)?;
+            slots.push(Slot { socket: open()?, refused: false });
+            poll.add(slots[index].socket.stream(), index as u64)?;
         }
-        let mut idle: Vec<usize> = (0..self.connections).collect();
+        let mut idle: VecDeque<usize> = (0..self.connections).collect();
         let mut coming = Coming { joins: joins.clone(), status: 0 };
         let mut buffer = vec![0; 1 << 16];
-        let (mut told, mut latencies) = (Flooded::default(), vec![]);
+        let (mut told, mut latencies, mut refusals) = (Flooded::default(), vec![], vec![]);
         let began = Instant::now();
         let (mut came, mut measuring, mut look_at) = (0.0, None, began);
         loop {
@@ -101,6 +105,7 @@ impl Flood {
             if measuring.is_none() && now - began >= self.warm {
                 measuring = Some((now, Threads::of(server)?));
                 (told, latencies) = (Flooded::default(), Vec::with_capacity(1 << 20));
+                refusals.clear();
             }
             if let Some((since, threads)) = &measuring
                 && now - *since >= self.time
@@ -122,42 +127,69 @@ impl Flood {
                 }
             };
             for _ in 0..due {
-                match idle.pop() {
-                    Some(index) if sockets[index].ask(&mut coming, now).is_ok() => {}
+                let Some(index) = idle.pop_front() else {
+                    told.shut_out += 1;
+                    continue;
+                };
+                match slots[index].socket.try_ask(&mut coming, now) {
+                    Ok(_) => continue,
+                    // Still before the door.
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        idle.push_back(index);
+                    }
                     // It was closed while nobody used it; the poll finds it.
-                    Some(_) | None => told.shut_out += 1,
+                    Err(_) => {}
                 }
+                told.shut_out += 1;
             }
             for ready in 0..poll.wait(Some(Duration::from_millis(1)))? {
                 let index = poll.ready(ready) as usize;
-                match sockets[index].hear(&mut buffer, &mut coming) {
+                let slot = &mut slots[index];
+                match slot.socket.hear(&mut buffer, &mut coming) {
                     Ok(None) => continue,
                     Ok(Some(heard)) => {
                         heard?;
-                        let took = sockets[index].asked_at().elapsed();
-                        match coming.status {
-                            200..=299 if took <= PATIENCE => told.good += 1,
-                            200..=299 => told.late += 1,
-                            _ => told.refused += 1,
+                        let took = slot.socket.asked_at().elapsed();
+                        let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
+                        slot.refused = !matches!(coming.status, 200..=299);
+                        if slot.refused {
+                            told.refused += 1;
+                            refusals.push(micros);
+                            // At the door nobody may have asked yet.
+                            idle.retain(|&other| other != index);
+                        } else {
+                            *if took <= PATIENCE { &mut told.good } else { &mut told.late } += 1;
+                            latencies.push(micros);
                         }
-                        latencies.push(u32::try_from(took.as_micros()).unwrap_or(u32::MAX));
                     }
                     Err(_) => {
-                        told.closed += 1;
-                        sockets[index] = open()?;
-                        poll.add(sockets[index].stream(), index as u64)?;
+                        told.closed += u64::from(!slot.refused);
+                        *slot = Slot { socket: open()?, refused: false };
+                        poll.add(slot.socket.stream(), index as u64)?;
                         idle.retain(|&other| other != index);
                     }
                 }
-                idle.push(index);
+                idle.push_back(index);
             }
         }
         if latencies.is_empty() {
             return Err(Failure::new("the flood was not answered at all"));
         }
-        latencies.sort_unstable();
-        let p99 = latencies[percentile_index(latencies.len(), 99)];
-        told.p99 = Duration::from_micros(u64::from(p99));
+        told.p99 = p99(&mut latencies);
+        told.refused_p99 = p99(&mut refusals);
         Ok(told)
     }
+}
+
+/// A place for one connection after the other.
+struct Slot {
+    socket: Socket,
+    /// The last that was heard on it was a refusal; whether the server closes it is its affair.
+    refused: bool,
+}
+
+fn p99(micros: &mut [u32]) -> Duration {
+    micros.sort_unstable();
+    let at = micros.get(percentile_index(micros.len(), 99)).copied();
+    Duration::from_micros(u64::from(at.unwrap_or_default()))
 }

@@ -10,6 +10,7 @@ mod idlers;
 mod probe;
 
 use std::process::Command;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ use super::cpu::{self, Cores};
 use super::data::DataFolder;
 use super::load::requests::{Joins, Keys};
 use super::report::{Better, Expected, Figure, Measure};
+use super::serving::ask::ask;
 use super::serving::child::{Child, quiet};
 use super::serving::crowd::{self, Crowd};
 use super::serving::waitroom::{ROOM, Start, Waitroom};
@@ -30,14 +32,16 @@ use crate::failure::{Failure, OrFail, Outcome};
 const NICE: i32 = 5;
 const AT_PEAK: usize = 256;
 const OVERLOAD: f64 = 10.0;
-const FLOOD_CONNECTIONS: usize = 8_000;
-const IDLERS: usize = 10_000;
-const IDLERS_QUICK: usize = 2_000;
-/// Within the time that the server gives them.
-const HANGING: Duration = Duration::from_secs(6);
+/// Within the time that the server gives to sockets that hang, the second of warming up and the
+/// time to take them in included.
+const HANGING: Duration = Duration::from_secs(5);
+/// How long the server may need to take in thousands of connections, or to see them go.
+const SETTLE: Duration = Duration::from_secs(30);
 /// The server's time-outs for headers and bodies are ten seconds. It looks every second or so,
 /// and has a quarter of a core.
 const CLOSED_WITHIN: Duration = Duration::from_secs(15);
+/// Early enough to go elsewhere: a fraction of what people wait for a page.
+const REFUSED_WITHIN: Duration = Duration::from_secs(2);
 /// What memory may grow by under the flood, besides the places it gave: each of the connections
 /// has buffers, and queues have bounds.
 const GROWTH_MB_MAX: f64 = 512.0;
@@ -57,6 +61,39 @@ pub fn part(words: &str) -> Outcome {
     }
 }
 
+/// How many there are of everything.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    calm: Duration,
+    storm: Duration,
+    idlers: usize,
+    /// What the server may have open: more than hang on it, less than the flood brings.
+    seats: usize,
+    flood: usize,
+}
+
+impl Sizes {
+    fn of(scale: Scale) -> Self {
+        let seconds = Duration::from_secs;
+        match scale {
+            Scale::Full => Sizes {
+                calm: seconds(15),
+                storm: seconds(60),
+                idlers: 10_000,
+                seats: 10_500,
+                flood: 12_000,
+            },
+            Scale::Quick => Sizes {
+                calm: seconds(4),
+                storm: seconds(10),
+                idlers: 2_000,
+                seats: 2_500,
+                flood: 3_000,
+            },
+        }
+    }
+}
+
 pub fn run(scale: Scale) -> Outcome<Vec<Figure>> {
     let cores = Cores::split()?;
     if cores.server == cores.client {
@@ -72,12 +109,10 @@ pub fn run(scale: Scale) -> Outcome<Vec<Figure>> {
 }
 
 fn measure(scale: Scale, cores: Cores) -> Outcome<Vec<Figure>> {
-    let (calm, storm, idlers) = match scale {
-        Scale::Full => (Duration::from_secs(15), Duration::from_secs(60), IDLERS),
-        Scale::Quick => (Duration::from_secs(4), Duration::from_secs(10), IDLERS_QUICK),
-    };
+    let Sizes { calm, storm, idlers, seats, flood } = Sizes::of(scale);
     let folder = DataFolder::new("overload")?;
-    let start = Start { core: Some(cores.server), nice: Some(NICE), ..Start::default() };
+    let settings = vec![("WAITROOM_LIMITS_CONNECTIONS_MAX", seats.to_string())];
+    let start = Start { core: Some(cores.server), nice: Some(NICE), settings, ..Start::default() };
     let server = Waitroom::start(&folder.path().join("ours"), &start)?;
     let public = server.addresses.public;
     let crowd = Crowd::join(public, 1_000, AT_PEAK)?;
@@ -92,8 +127,11 @@ fn measure(scale: Scale, cores: Cores) -> Outcome<Vec<Figure>> {
     let _spinner = spinner(cores.server)?;
     let observed = |flood: Flood| -> Outcome<(Flooded, Probed)> {
         let stop = AtomicBool::new(false);
+        let seated = Barrier::new(questions.len() + 1);
         std::thread::scope(|scope| {
-            let probing = scope.spawn(|| probe::probe(public, &questions, &stop));
+            let probing = scope.spawn(|| probe::probe(public, &questions, &seated, &stop));
+            // Who waits already has a seat when the flood comes.
+            seated.wait();
             let flooded = flood.run(public, server.id(), &joins);
             stop.store(true, Ordering::Relaxed);
             let probed = probing.join().expect("a probe fails by saying so");
@@ -105,18 +143,21 @@ fn measure(scale: Scale, cores: Cores) -> Outcome<Vec<Figure>> {
     let (at_peak, calm_status) = observed(peak)?;
     say("peak", &at_peak, calm_status);
     let per_second = Some(OVERLOAD * at_peak.per_second());
-    let flood = Flood { per_second, connections: FLOOD_CONNECTIONS, warm, time: storm };
-    let (flooded, storm_status) = observed(flood)?;
+    let (flooded, storm_status) =
+        observed(Flood { per_second, connections: flood, warm, time: storm })?;
     say("ten times as many", &flooded, storm_status);
+    open_at(&server, |open| open < AT_PEAK)?;
     let slow_began = Instant::now();
     let (closed, (beside_idlers, idle_status)) = std::thread::scope(|scope| {
         let limit = CLOSED_WITHIN * 4;
         let (opened, wait) = std::sync::mpsc::channel();
         let holding = scope.spawn(move || idlers::hold_on(public, idlers, limit, &opened));
-        // While they hang there; that they could all connect is part of having waited.
+        // While they hang there: to be taken in is what any connection costs, once.
         let _ = wait.recv();
+        let taken_in = open_at(&server, |open| open >= idlers);
         let beside = observed(Flood { time: HANGING, ..peak });
         let closed = holding.join().expect("it fails by saying so");
+        taken_in?;
         Ok::<_, Failure>((closed?, beside?))
     })?;
     say(&format!("{idlers} slow or silent sockets"), &beside_idlers, idle_status);
@@ -128,6 +169,24 @@ fn measure(scale: Scale, cores: Cores) -> Outcome<Vec<Figure>> {
         [calm_status, storm_status, idle_status],
         closed,
     ))
+}
+
+/// Waits until the server has as many connections open as `wanted` says, by its own count.
+fn open_at(server: &Waitroom, wanted: impl Fn(usize) -> bool) -> Outcome {
+    let began = Instant::now();
+    loop {
+        let page = ask(server.addresses.admin, "GET", "/metrics", "")?;
+        let line = "waitroom_listener_connections{listener=\"public\"} ";
+        let open = page.lines().find_map(|it| it.strip_prefix(line)?.parse().ok());
+        let open = open.ok_or_else(|| Failure::new("the server does not say what is open"))?;
+        if wanted(open) {
+            return Ok(());
+        }
+        if began.elapsed() > SETTLE {
+            return Err(Failure::new(format!("{open} connections are open after {SETTLE:?}")));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 fn figures(
@@ -157,7 +216,10 @@ fn figures(
             Measure::new("peak_goodput_per_s", peak.per_second(), "1/s"),
             Better::Higher,
         ),
-        Figure::alone("overload_refused_per_s", flooded.refused as f64 / flooded.seconds, "1/s"),
+        Figure::alone("overload_refused_per_s", flooded.refused as f64 / flooded.seconds, "1/s")
+            .expect(Expected::AtLeast(1.0)),
+        Figure::of(ms("overload_refusal_p99_ms", flooded.refused_p99))
+            .expect(Expected::AtMost(REFUSED_WITHIN.as_secs_f64() * 1e3)),
         Figure::alone("overload_late", flooded.late as f64, "answers"),
         Figure::alone("overload_growth_mb", growth, "MB").expect(Expected::AtMost(GROWTH_MB_MAX)),
         Figure::alone("overload_resident_mb", mb(flooded.resident_max), "MB"),
@@ -188,13 +250,14 @@ fn figures(
 fn say(what: &str, it: &Flooded, status: Probed) {
     eprintln!(
         "{what}: {:.0} offered/s, {:.0} places/s ({:.0} a CPU second, of which {:.0} % were left \
-         to it), {} refused, {} late, {} closed, {} shut out, join p99 {:?}, {:.0} MB; status: \
-         {} answers, p50 {:?}, p99 {:?}",
+         to it), {} refused (p99 {:?}), {} late, {} closed, {} shut out, join p99 {:?}, {:.0} MB; \
+         status: {} answers, p50 {:?}, p99 {:?}",
         it.offered_per_second(),
         it.per_second(),
         it.per_cpu_second(),
         100.0 * it.cpu_seconds / it.seconds,
         it.refused,
+        it.refused_p99,
         it.late,
         it.closed,
         it.shut_out,

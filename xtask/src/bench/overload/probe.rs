@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,14 +25,20 @@ pub struct Probed {
 }
 
 /// Asks with each of `requests` over a connection of its own until `stop`, then tells.
-pub fn probe(address: SocketAddr, requests: &[String], stop: &AtomicBool) -> Outcome<Probed> {
+/// All of them are connected when they have come to `seated`.
+pub fn probe(
+    address: SocketAddr,
+    requests: &[String],
+    seated: &Barrier,
+    stop: &AtomicBool,
+) -> Outcome<Probed> {
     let mut times = std::thread::scope(|scope| {
         let people: Vec<_> = requests
             .iter()
             .enumerate()
             .map(|(index, request)| {
                 let late = EVERY * index as u32 / requests.len() as u32;
-                scope.spawn(move || person(address, request, late, stop))
+                scope.spawn(move || person(address, request, late, seated, stop))
             })
             .collect();
         let times = people.into_iter().map(|person| person.join().expect("nobody panics"));
@@ -48,10 +55,14 @@ fn person(
     address: SocketAddr,
     request: &str,
     late: Duration,
+    seated: &Barrier,
     stop: &AtomicBool,
 ) -> Outcome<Vec<Duration>> {
     let attempt = || "ask for a place in line";
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).or_fail(attempt)?;
+    let stream = TcpStream::connect_timeout(&address, PATIENCE).or_fail(attempt);
+    // Also who has failed comes here: the others wait for everybody.
+    seated.wait();
+    let mut stream = stream?;
     stream.set_nodelay(true).or_fail(attempt)?;
     stream.set_read_timeout(Some(PATIENCE)).or_fail(attempt)?;
     let (mut times, mut buffer) = (vec![], [0; 4096]);
