@@ -410,3 +410,22 @@ fn a_ticket_moved_during_the_draw_stands_behind_it() {
     ",
     );
 }
+
+#[test]
+fn who_came_after_the_draw_stands_behind_those_it_drew() {
+    let mut world = World::room("starts_at=60s draw=drand:1 rate=none");
+    for line in ["1s commit beacon=drand:1", "1s join a*30", "60s tick", "61s join c*20"] {
+        world.line(line);
+    }
+    world.line("62s draw beacon=b62");
+    world.line("63s leave a7");
+    let state = world.room.state();
+    for (name, ahead) in [("c1", 29), ("c5", 33), ("c20", 48)] {
+        let ticket = world.ticket(name);
+        assert_eq!(state.position(ticket), Some(ahead + 1), "{name}");
+        let standing = state.standing(ticket.lane, ahead).expect("everybody has their place");
+        assert_eq!((standing.ticket, standing.ahead), (ticket, ahead), "{name}");
+    }
+    let all = state.stretches(world.ticket("c1").lane, 1)[0];
+    assert_eq!((all.waiting, all.end), (49, 50));
+}

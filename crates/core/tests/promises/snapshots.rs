@@ -140,6 +140,34 @@ fn a_snapshot_is_the_room() {
 }
 
 #[test]
+fn a_restored_room_knows_its_people_and_what_they_asked() {
+    let mut world = World::room("rate=none");
+    world.line("1s join ana id=ann key=k1");
+    world.line("1s join bo id=bob");
+    world.line("1s join cy key=k2");
+    world.go_on_beside_a_restored_room();
+    assert_eq!(world.line("2s join x id=ann"), "repeat ana");
+    assert_eq!(world.line("2s join y id=bob key=k3"), "repeat bo");
+    assert_eq!(world.line("2s join z key=k2"), "repeat cy");
+    assert_eq!(world.line("2s join dee id=dee key=k4"), "joined dee");
+    world.the_restored_room_is_the_same();
+}
+
+#[test]
+fn a_restored_room_forgets_whom_the_end_closed_and_nobody_who_came_later() {
+    let mut world = World::room("rate=none memory=600s");
+    world.line(&format!("1s join a*{BLOCK}"));
+    world.line("9s finish");
+    world.line("10s reopen");
+    world.line(&format!("11s join b*{BLOCK}"));
+    world.go_on_beside_a_restored_room();
+    assert_eq!(world.line("609s tick"), "forgot_tickets 0:0");
+    assert_eq!(world.line("5000s tick"), "nothing");
+    assert_eq!(world.line("5001s leave b7"), "left b7");
+    world.the_restored_room_is_the_same();
+}
+
+#[test]
 fn rooms_that_differ_have_digests_that_differ() {
     let mut digests: Vec<_> = rooms().iter().map(|(_, room)| room.state().digest()).collect();
     digests.sort_unstable();
