@@ -185,12 +185,13 @@ mod tests {
     #[test]
     fn the_interval_reaches_down_and_up_from_its_middle_and_holds_the_projection() {
         let (mut class, mut learned) = (Class::new(), Learned::NOTHING);
-        // Always a third longer than projected.
-        (0..KEPT).for_each(|_| class.resolved(miss(0.3), WIDE, &mut learned));
+        // A third longer than projected, more or less.
+        let errors = [0.2, 0.3, 0.4].into_iter().cycle().take(KEPT);
+        errors.for_each(|error| class.resolved(miss(error), WIDE, &mut learned));
         class.refresh(1_000, &mut learned);
         let (low, high) = learned.fitted(0.1, 0.0);
         assert_eq!(low, 0.0, "what is told as likely lies within");
-        assert!((0.3..0.5).contains(&high), "{high}");
+        assert!((0.35..0.5).contains(&high), "{high}");
     }
 
     #[test]
