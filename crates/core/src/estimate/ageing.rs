@@ -228,3 +228,56 @@ fn edge(c: usize) -> f64 {
 fn middle(c: usize) -> f64 {
     edge(c) * (0.5 / PER_OCTAVE).exp2()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BELIEF: Belief =
+        Belief { trend_max: 1.0, trend_doubt: 0.0, faster_ms: 1e9, even_ms: 1e9, rise_max: None };
+
+    fn near(value: f64, wanted: f64) {
+        assert!((value - wanted).abs() <= wanted * 1e-9, "{value}, not {wanted}");
+    }
+
+    #[test]
+    fn what_was_seen_a_half_life_ago_counts_half() {
+        let mut ageing = Ageing::new(BELIEF);
+        (0..8).for_each(|_| ageing.departed(60_000));
+        ageing.exposed(60_000, 100, 1_000);
+        let c = class(60_000.0);
+        ageing.decay(HALF_LIFE_MS as u64);
+        near(ageing.departures[c], 4.0);
+        near(ageing.exposure[c], 50_000.0);
+        ageing.decay(2 * HALF_LIFE_MS as u64);
+        near(ageing.departures[c], 1.0);
+    }
+
+    #[test]
+    fn time_that_nobody_looked_at_is_spread_over_the_ages_it_was_spent_at() {
+        let mut ageing = Ageing::new(BELIEF);
+        ageing.exposed(600_000, 10, 540_000);
+        near(ageing.exposure.iter().sum(), 10.0 * 540_000.0);
+        let (from, to) = (class(60_000.0), class(600_000.0));
+        assert!(to - from > 4);
+        for c in from + 1..to {
+            near(ageing.exposure[c], 10.0 * (edge(c + 1) - edge(c)));
+        }
+        assert!(
+            ageing.exposure[..from].iter().chain(&ageing.exposure[to + 1..]).all(|&e| e == 0.0)
+        );
+    }
+
+    #[test]
+    fn who_leaves_at_a_steady_pace_is_found_to_leave_at_that_pace() {
+        let mut ageing = Ageing::new(BELIEF);
+        // One in a hundred a second, at every age up to ten minutes.
+        for second in 1..600_u64 {
+            ageing.exposed(second * 1_000, 10_000, 1_000);
+            (0..100).for_each(|_| ageing.departed(second * 1_000));
+        }
+        let curve = ageing.curve(Lean::Even);
+        let stay = curve.survival(60_000.0, 100_000.0);
+        assert!((stay - (-1.0_f64).exp()).abs() < 0.02, "{stay}");
+    }
+}
