@@ -164,3 +164,59 @@ fn mean_stay(curve: &Hazard) -> f64 {
     }
     sum.clamp(10_000.0, 3.0 * 3_600_000.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_comes_back_to_those_who_came_with_it() {
+        let mut inside = Inside::new();
+        [0, 10_000, 20_000].into_iter().for_each(|at| inside.entered(at, 10));
+        inside.freed(30_000, 10_000);
+        inside.freed(30_000, 19_999);
+        inside.freed(30_000, 25_000);
+        assert_eq!(inside.cohorts, [(0, 10), (10_000, 8), (20_000, 9)]);
+        (0..10).for_each(|_| inside.freed(40_000, 500));
+        assert_eq!((inside.cohorts.len(), inside.active()), (2, 17));
+    }
+
+    #[test]
+    fn thinning_loses_nobody() {
+        let mut inside = Inside::new();
+        for second in 0..1_000 {
+            inside.entered(second * 1_000, 3);
+        }
+        assert!(inside.cohorts.len() <= COHORTS_MAX);
+        assert_eq!(inside.cohorts.iter().map(|(_, people)| people).sum::<u64>(), 3_000);
+        assert!(inside.cohorts.iter().is_sorted());
+    }
+
+    #[test]
+    fn a_full_house_lets_in_as_many_as_leave() {
+        let (mut inside, mut slots, mut looked_at) = (Inside::new(), Vec::new(), 0_u64);
+        // Ten enter every three seconds, and one in a hundred of those inside leaves: about a
+        // thousand are inside, for five minutes each.
+        for at in (0..1_000).map(|step| step * 3_000) {
+            inside.entered(at, 10);
+            slots.extend([at; 10]);
+            slots.retain(|&since| {
+                looked_at += 1;
+                let stays = looked_at % 100 != 0;
+                if !stays {
+                    inside.freed(at, since);
+                }
+                stays
+            });
+            inside.pass(at, 3_000);
+        }
+        let (at, slots_max) = (1_000 * 3_000, 1_000);
+        let ahead = inside.ahead(at, 1.0, slots_max, Lean::Even);
+        assert!(ahead.slots_bind, "{ahead:?}");
+        let per_second = ahead.at(60_000.0) * 1_000.0;
+        assert!((2.5..4.2).contains(&per_second), "{per_second}");
+        // A rate far below what the slots allow is the whole of it.
+        let ahead = inside.ahead(at, 0.000_5, slots_max * 10, Lean::Even);
+        assert!(!ahead.slots_bind && ahead.at(60_000.0) == 0.000_5);
+    }
+}
