@@ -2,6 +2,7 @@
 //!
 //! Lives here: the connection. [`sink`] publishes, [`source`] consumes.
 
+pub(crate) mod publisher;
 pub mod sink;
 pub mod source;
 

@@ -16,6 +16,7 @@ pub mod body;
 pub mod carry;
 pub mod duty;
 pub mod figures;
+mod flight;
 pub mod kafka;
 pub mod keeper;
 pub mod message;
@@ -30,6 +31,7 @@ pub mod sink;
 pub mod source;
 mod trail;
 pub mod translate;
+mod trust;
 pub mod webhook;
 
 pub use carry::{Carry, Told};

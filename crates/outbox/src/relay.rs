@@ -7,9 +7,11 @@
 //! relay runs: what took the places of events that were told already is given up as a gap, since
 //! nobody could tell them apart, and the relay goes on behind it.
 //!
-//! Lives here: the order of reading, translating, delivering and moving the cursor; trying again.
-//! Stays out: sinks, and who runs a relay where (`duty.rs`).
-//! A dead sink costs one batch of memory and a cursor that stands still; the room does not notice.
+//! Lives here: the order of reading, translating and moving the cursor.
+//! Stays out: what is on its way and trying again (`flight.rs`), sinks, and who runs a relay where
+//! (`duty.rs`).
+//! A dead sink costs the memory of what may be under way at once, and a cursor that stands still;
+//! the room does not notice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +22,10 @@ use waitroom_store::{Error, Head, RoomName, SinkName, Store, Stored};
 
 use crate::backoff::Backoff;
 use crate::figures::{RoomFigures, SinkFigures};
+use crate::flight::Flight;
 use crate::message::Message;
 use crate::names::Names;
-use crate::sink::{Filter, Sink, Trouble};
+use crate::sink::{Filter, Sink};
 use crate::trail::Trail;
 use crate::translate::{NotKnownYet, Place, translate};
 
@@ -77,11 +80,11 @@ pub struct Relay<S: Store, K: Sink> {
 
 /// Where a relay stands: what the sink holds, and what of that the store knows.
 #[derive(Debug)]
-struct Progress {
-    at: Head,
-    kept: Head,
-    kept_when: Instant,
-    figures: Arc<RoomFigures>,
+pub(crate) struct Progress {
+    pub at: Head,
+    pub kept: Head,
+    pub kept_when: Instant,
+    pub figures: Arc<RoomFigures>,
 }
 
 impl<S: Store, K: Sink> Relay<S, K> {
@@ -107,7 +110,7 @@ impl<S: Store, K: Sink> Relay<S, K> {
         }
     }
 
-    fn backoff(&self) -> Backoff {
+    pub(crate) fn backoff(&self) -> Backoff {
         // Any number that differs between relays will do.
         let texts = [self.room.as_str(), self.name.as_str()];
         let bytes = texts.iter().flat_map(|text| text.bytes());
@@ -159,12 +162,12 @@ impl<S: Store, K: Sink> Relay<S, K> {
             return Ok(());
         }
         progress.figures.reads(newest.head.0, stored[0].at_ms);
-        let mut batch = Vec::new();
+        let (mut batch, mut flight) = (Vec::new(), Flight::new(self));
         for stored in &stored {
-            self.tell(stored, &mut batch, progress, trail).await?;
+            self.tell(stored, &mut batch, &mut flight, progress, trail).await?;
         }
-        let head = newest.head;
-        self.hand_over(&mut batch, head, progress, trail).await
+        flight.send(batch, newest.head, progress, trail).await?;
+        flight.settle(0, progress).await
     }
 
     /// Says that the log is another one by now. Counted at once: how long it takes until the new
@@ -228,11 +231,12 @@ impl<S: Store, K: Sink> Relay<S, K> {
         }
     }
 
-    /// Translates one batch of the log, and delivers whenever enough has come together.
-    async fn tell(
-        &self,
+    /// Translates one batch of the log, and sends whenever enough has come together.
+    async fn tell<'a>(
+        &'a self,
         stored: &Stored,
         batch: &mut Vec<Message>,
+        flight: &mut Flight<'a, S, K>,
         progress: &mut Progress,
         trail: &mut Trail,
     ) -> Result<(), Error> {
@@ -261,61 +265,14 @@ impl<S: Store, K: Sink> Relay<S, K> {
                 index <= before || filter.wants(message.kind)
             });
             if batch.len() >= self.pace.batch {
-                self.hand_over(batch, Head(head), progress, trail).await?;
+                flight.send(std::mem::take(batch), Head(head), progress, trail).await?;
             }
-        }
-        Ok(())
-    }
-
-    /// Delivers all messages up to `head`, however often it takes, and moves the cursor when due.
-    async fn hand_over(
-        &self,
-        batch: &mut Vec<Message>,
-        head: Head,
-        progress: &mut Progress,
-        trail: &mut Trail,
-    ) -> Result<(), Error> {
-        trail.sends(head);
-        let mut backoff = self.backoff();
-        while !batch.is_empty() {
-            match self.deliver(batch, progress).await {
-                Ok(()) => {
-                    self.figures.delivered.add(batch.len() as u64);
-                    if backoff.tries() > 0 {
-                        let (room, sink) = (&self.room, &self.name);
-                        tracing::info!(%room, %sink, "the sink takes events again");
-                    }
-                    self.figures.set_trouble(None);
-                    batch.clear();
-                }
-                Err(trouble) => {
-                    self.figures.failures.one();
-                    if trouble.done > 0 {
-                        self.figures.delivered.add(trouble.done as u64);
-                        batch.drain(..trouble.done);
-                        backoff.reset();
-                    }
-                    // Said once for each outage: a bus that is away for an hour fills no log.
-                    if backoff.tries() == 0 {
-                        let (room, sink) = (&self.room, &self.name);
-                        tracing::warn!(%room, %sink, %trouble, "the sink takes no events");
-                    }
-                    self.figures.set_trouble(Some(trouble.why));
-                    sleep(backoff.wait().max(trouble.wait)).await;
-                    self.gave_up(progress).await?;
-                }
-            }
-        }
-        progress.at = head;
-        progress.figures.acknowledged(head.0);
-        if progress.kept_when.elapsed() >= self.pace.advance_every {
-            self.keep(progress).await?;
         }
         Ok(())
     }
 
     /// Between two tries: whether the cursor was broken meanwhile, and how far the log has gone on.
-    async fn gave_up(&self, progress: &Progress) -> Result<(), Error> {
+    pub(crate) async fn gave_up(&self, progress: &Progress) -> Result<(), Error> {
         let cursor = self.store.cursor(&self.room, &self.name).await?;
         if cursor.is_some_and(|cursor| cursor.broken) {
             return Err(Error::Refused { why: "the sink was given up for its delay".into() });
@@ -325,21 +282,7 @@ impl<S: Store, K: Sink> Relay<S, K> {
         Ok(())
     }
 
-    async fn deliver(&self, batch: &[Message], progress: &Progress) -> Result<(), Trouble> {
-        let mut delivery = std::pin::pin!(self.sink.deliver(batch));
-        loop {
-            tokio::select! {
-                delivered = &mut delivery => return delivered,
-                () = sleep(LOOK_EVERY) => {
-                    if let Ok(head) = self.store.committed_head(&self.room).await {
-                        progress.figures.grows(head.0);
-                    }
-                }
-            }
-        }
-    }
-
-    async fn keep(&self, progress: &mut Progress) -> Result<(), Error> {
+    pub(crate) async fn keep(&self, progress: &mut Progress) -> Result<(), Error> {
         self.store.advance(&self.room, &self.name, progress.at).await?;
         progress.kept = progress.at;
         progress.kept_when = Instant::now();

@@ -16,14 +16,22 @@ use crate::message::{Kind, Message};
 ///
 /// - `Ok` means that the other side holds every message of the batch for good.
 /// - After an error any part of the batch may have arrived. The same batch comes again, without
-///   what [`Trouble::done`] says is held for good, and nothing later comes before it; a sink that sends several messages at once must see to it that
-///   none of them is held for the first time after a later one of its room.
+///   what [`Trouble::done`] says is held for good, and nothing later comes before it; a sink that
+///   sends several messages at once must see to it that none of them is held for the first time
+///   after a later one of its room.
 /// - A future that is dropped may leave things on their way; they count as not sent.
+/// - Of one room, up to [`Sink::AT_ONCE`] deliveries are under way at once, begun in order.
 pub trait Sink: Send + Sync + 'static {
+    /// More than one only where what was begun later cannot be held before what was begun earlier,
+    /// not even when that fails.
+    const AT_ONCE: usize = 1;
+
     fn deliver(&self, batch: &[Message]) -> impl Future<Output = Result<(), Trouble>> + Send;
 }
 
 impl<S: Sink> Sink for Arc<S> {
+    const AT_ONCE: usize = S::AT_ONCE;
+
     fn deliver(&self, batch: &[Message]) -> impl Future<Output = Result<(), Trouble>> + Send {
         S::deliver(self, batch)
     }

@@ -3,8 +3,8 @@
 //! Order is the hard part. Messages are sent many at a time, and if one is lost on the way while a
 //! later one arrives, a plain retry would put it behind. So every message says which sequence the
 //! stream must be at (`Nats-Expected-Last-Sequence`): when one is missing, the stream refuses all
-//! behind it. After any trouble a batch is sent one by one; the stream knows by the message id what
-//! it holds already, and answers so.
+//! behind it. After any trouble the stream is asked first: it knows by the message id what it holds
+//! already, and answers so.
 //! One batch at a time is on its way: two rooms share a stream, and its sequence.
 
 use std::time::Duration;
@@ -74,11 +74,17 @@ impl NatsSink {
         }
         let kept: Vec<(usize, &Message)> =
             batch.iter().filter_map(|it| Some((line_of(it.kind)?, it))).collect();
+        let behind = |sent: &Result<(), PublishError>| {
+            sent.as_ref().is_err_and(|it| it.kind() == PublishErrorKind::WrongLastSequence)
+        };
         let mut sent = Err(PublishError::new(PublishErrorKind::WrongLastSequence));
         if settled {
             sent = self.all_at_once(context, state, &kept).await;
         }
-        if sent.as_ref().is_err_and(|error| error.kind() == PublishErrorKind::WrongLastSequence) {
+        if behind(&sent) {
+            sent = self.what_is_missing(context, state, &kept).await;
+        }
+        if behind(&sent) {
             sent = self.one_by_one(context, state, &kept).await;
         }
         if let Err(error) = sent {
@@ -114,7 +120,47 @@ impl NatsSink {
         Ok(())
     }
 
-    /// The careful way, after a start and after trouble.
+    /// The careful way, after a start and after trouble: asks the streams what they hold already,
+    /// and sends the rest.
+    async fn what_is_missing(
+        &self,
+        context: &jetstream::Context,
+        state: &mut State,
+        kept: &[(usize, &Message)],
+    ) -> Result<(), PublishError> {
+        let missing = self.missing(context, kept).await?;
+        for line in 0..LINES.len() {
+            state.last[line] = last_of(context, line).await?;
+        }
+        self.all_at_once(context, state, &missing).await
+    }
+
+    /// What the streams do not hold, or no longer know of. Every message is sent as one that must
+    /// follow a sequence that there never is: a stream looks for its id first, and so says of each
+    /// whether it is there, and takes none.
+    async fn missing<'a>(
+        &self,
+        context: &jetstream::Context,
+        kept: &[(usize, &'a Message)],
+    ) -> Result<Vec<(usize, &'a Message)>, PublishError> {
+        let mut acks = Vec::with_capacity(kept.len());
+        for (_, message) in kept {
+            acks.push(self.send(context, message, u64::MAX).await?);
+        }
+        let mut missing = Vec::new();
+        for (ack, kept) in acks.into_iter().zip(kept) {
+            match ack.await {
+                Ok(_) => {}
+                Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => {
+                    missing.push(*kept);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(missing)
+    }
+
+    /// The slow way, when somebody else publishes to a stream as well.
     async fn one_by_one(
         &self,
         context: &jetstream::Context,

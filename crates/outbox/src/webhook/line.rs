@@ -10,7 +10,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -18,10 +18,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
-use rustls::crypto::aws_lc_rs;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName};
+use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -249,31 +246,8 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     httpdate::parse_http_date(said).ok()?.duration_since(now).ok()
 }
 
-/// The certificates of the machine; they are many, and read once.
-static OF_THE_MACHINE: LazyLock<RootCertStore> = LazyLock::new(|| {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    roots
-});
-
-/// The certificates of the machine, and those of the operator's file.
 fn trust(ca: Option<&Path>) -> Result<TlsConnector, String> {
-    let mut roots = OF_THE_MACHINE.clone();
-    if let Some(file) = ca {
-        let wrong = |why: &dyn fmt::Display| format!("{}: {why}", file.display());
-        for one in CertificateDer::pem_file_iter(file).map_err(|error| wrong(&error))? {
-            roots.add(one.map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))?;
-        }
-    }
-    if roots.is_empty() {
-        return Err("no certificate was found to hold an endpoint's against; name a file of them \
-                    as ca"
-            .to_owned());
-    }
-    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    let mut config = crate::trust::client(ca, None)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsConnector::from(Arc::new(config)))
 }

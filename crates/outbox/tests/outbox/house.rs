@@ -159,6 +159,13 @@ impl TestRoom {
     }
 }
 
+/// How often somebody is killed in a story: as often as CI has time for, or as `cargo xtask long
+/// events` says.
+pub fn kills(usual: u64) -> u64 {
+    let said = std::env::var("WAITROOM_EVENTS_KILLS").ok();
+    said.map_or(usual, |it| it.parse().expect("WAITROOM_EVENTS_KILLS is a number"))
+}
+
 /// Names as the server makes them, but for passes, which are words.
 #[derive(Debug)]
 pub struct TestNames(pub Option<RoomHandle>);

@@ -11,7 +11,7 @@ use waitroom_outbox::body::{ReadyToken, Topic, queue_event};
 use waitroom_outbox::kafka::{KafkaSink, Link, Topics};
 
 use crate::checker::{Seen, check, expected};
-use crate::house::{House, SOON, TestRoom};
+use crate::house::{House, SOON, TestRoom, kills};
 use crate::parts::Kafka;
 
 /// Topics of one test's own, so that tests can share a broker.
@@ -144,7 +144,7 @@ async fn a_relay_killed_at_any_point_loses_nothing_on_kafka() {
     let topics = topics("killed");
     let house = House::new();
     let room = house.room("spring-sale").await;
-    for kill in 0..10u64 {
+    for kill in 0..kills(10) {
         let mut relay = house.relay(&room, "kafka", sink(kafka, &topics));
         relay.pace.batch = 16;
         relay.pace.advance_every = Duration::from_millis(kill % 4 * 5);

@@ -13,7 +13,7 @@ use waitroom_outbox::{Filter, Names, Pace, SinkFigures, Told};
 use waitroom_store::{Retention, RoomName};
 
 use crate::checker::{Seen, check, expected};
-use crate::house::{House, SOON, TestRoom};
+use crate::house::{House, SOON, TestRoom, kills};
 use crate::parts::Nats;
 
 fn sink(nats: &Nats) -> Arc<NatsSink> {
@@ -157,7 +157,7 @@ async fn a_relay_killed_at_any_point_neither_loses_nor_reorders() {
     let nats = Nats::start();
     let house = House::new();
     let room = house.room("spring-sale").await;
-    for kill in 0..25u64 {
+    for kill in 0..kills(25) {
         // Each time as after a restart of the whole process: a new connection too.
         let mut relay = house.relay(&room, "nats", sink(&nats));
         relay.pace.batch = 16;

@@ -1,13 +1,14 @@
 //! The relay against a sink that fails, hangs and is killed.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use waitroom_outbox::{Filter, Kind, Message, Sink, Trouble};
 use waitroom_store::{Retention, Store};
 
 use crate::checker::{Seen, check, expected};
-use crate::house::{House, Recorder, TestRoom, sink_name, soon};
+use crate::house::{House, Recorder, TestRoom, kills, sink_name, soon};
 
 /// All that a room has to tell by now.
 pub async fn should(house: &House, room: &TestRoom) -> Vec<Seen> {
@@ -81,7 +82,7 @@ async fn a_relay_killed_at_any_point_loses_nothing() {
     let room = house.room("spring-sale").await;
     let recorder = Recorder::default();
     let mut visitors = Vec::new();
-    for kill in 0..40u64 {
+    for kill in 0..kills(40) {
         let mut relay = house.relay(&room, "test", recorder.clone());
         // Small steps and no patience, so that there are many points to be killed at.
         relay.pace.batch = 3;
@@ -198,6 +199,86 @@ async fn a_sink_that_was_given_up_goes_on_after_its_gap_and_says_so() {
     // What is kept is bounded by age and size; nothing here is old or large.
     let keep = Retention { keep_bytes: 1 << 30, keep_age_ms: u64::MAX };
     assert_eq!(house.store.retire(&name, keep).await, Ok(vec![]));
+    running.abort();
+    house.stop().await;
+}
+
+/// A sink that takes four batches at once; each ends as the test says, and not before.
+#[derive(Clone, Debug, Default)]
+struct Four(Arc<Mutex<Told>>);
+
+#[derive(Debug, Default)]
+struct Told {
+    /// The first event of each delivery, in the order they began.
+    begun: Vec<u64>,
+    ends: BTreeMap<usize, Result<(), Trouble>>,
+    /// From this delivery on all end well by themselves.
+    well_from: Option<usize>,
+}
+
+impl Four {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().expect("nobody panics holding it")
+    }
+
+    fn begun(&self) -> Vec<u64> {
+        self.told().begun.clone()
+    }
+}
+
+impl Sink for Four {
+    const AT_ONCE: usize = 4;
+
+    async fn deliver(&self, batch: &[Message]) -> Result<(), Trouble> {
+        let at = {
+            let mut told = self.told();
+            told.begun.push(batch[0].id.head);
+            told.begun.len() - 1
+        };
+        loop {
+            let (end, well_from) = {
+                let told = self.told();
+                (told.ends.get(&at).cloned(), told.well_from)
+            };
+            if let Some(end) = end.or_else(|| (at >= well_from?).then_some(Ok(()))) {
+                return end;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_batches_under_way_the_cursor_follows_the_oldest_and_a_failure_calls_the_others_back() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    room.join_many(10).await;
+    let head = room.handle.committed();
+    let four = Four::default();
+    let mut relay = house.relay(&room, "test", four.clone());
+    relay.filter = Filter::of_words(["position.*"]).expect("words");
+    relay.pace.batch = 1;
+    relay.pace.advance_every = Duration::ZERO;
+    let figures = relay.figures.clone();
+    let at = || figures.lags(0).first().map_or(0, |lag| lag.at);
+    let running = tokio::spawn(async move { relay.run().await });
+    soon("four are under way", || (four.begun().len() == 4).then_some(())).await;
+    let first = four.begun()[0];
+    assert_eq!(four.begun(), [first, first + 1, first + 2, first + 3], "in order");
+    // The second arrives before the first: until that has, nothing is known to be told.
+    four.told().ends.insert(1, Ok(()));
+    assert!(at() < first);
+    four.told().ends.insert(0, Ok(()));
+    soon("both are told", || (at() == first + 1).then_some(())).await;
+    soon("two more are sent", || (four.begun().len() == 6).then_some(())).await;
+    assert_eq!(four.begun()[4..], [first + 4, first + 5]);
+    // The oldest fails, and one behind it has arrived: all behind it come again, behind it.
+    four.told().ends.insert(3, Ok(()));
+    four.told().well_from = Some(6);
+    four.told().ends.insert(2, Err(Trouble::new("told to fail")));
+    soon("all of it is told", || (at() == head).then_some(())).await;
+    assert_eq!(four.begun()[6..], (first + 2..=first + 9).collect::<Vec<_>>()[..], "in order");
+    assert_eq!(figures.failures.get(), 1);
     running.abort();
     house.stop().await;
 }

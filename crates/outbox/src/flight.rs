@@ -1,0 +1,184 @@
+//! What is on its way to a sink: batches of messages, the oldest first.
+//!
+//! While one batch waits for its acknowledgement the next is read, translated and, where the sink
+//! keeps the order of what is under way ([`Sink::AT_ONCE`]), sent. Otherwise a bus would stand idle
+//! while we work, and we while it does.
+//! Promise: the relay's progress moves over the oldest batch only, and only when it is acknowledged.
+//! When it fails, everything behind it is called back and begins again behind it.
+//! Lives here: that order, and trying again. Stays out: reading and translating (`relay.rs`).
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::time::sleep;
+use waitroom_store::{Error, Head, Store};
+
+use crate::backoff::Backoff;
+use crate::message::Message;
+use crate::relay::{LOOK_EVERY, Progress, Relay};
+use crate::sink::{Sink, Trouble};
+use crate::trail::Trail;
+
+pub(crate) struct Flight<'a, S: Store, K: Sink> {
+    relay: &'a Relay<S, K>,
+    /// Never more than the sink takes at once.
+    deliveries: VecDeque<Delivery<'a>>,
+    backoff: Backoff,
+}
+
+/// A batch, and how far its delivery has come.
+struct Delivery<'a> {
+    /// The event that all is told up to when the batch has arrived.
+    head: Head,
+    /// Shared with the delivery, which is dropped when it is called back.
+    messages: Arc<Vec<Message>>,
+    /// So many from the front have arrived for good.
+    done: usize,
+    state: State<'a>,
+}
+
+enum State<'a> {
+    /// Not begun, or called back.
+    Here,
+    UnderWay(Pin<Box<dyn Future<Output = Result<(), Trouble>> + Send + 'a>>),
+    Over(Result<(), Trouble>),
+}
+
+impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
+    pub fn new(relay: &'a Relay<S, K>) -> Flight<'a, S, K> {
+        Flight { relay, deliveries: VecDeque::new(), backoff: relay.backoff() }
+    }
+
+    /// Puts messages, which tell of everything up to `head`, on their way; waits only while too
+    /// much is under way already.
+    pub async fn send(
+        &mut self,
+        messages: Vec<Message>,
+        head: Head,
+        progress: &mut Progress,
+        trail: &mut Trail,
+    ) -> Result<(), Error> {
+        self.settle(K::AT_ONCE.max(1) - 1, progress).await?;
+        trail.sends(head);
+        let messages = Arc::new(messages);
+        self.deliveries.push_back(Delivery { head, messages, done: 0, state: State::Here });
+        self.begin().await;
+        Ok(())
+    }
+
+    /// Waits until no more than so many batches are under way.
+    pub async fn settle(&mut self, left: usize, progress: &mut Progress) -> Result<(), Error> {
+        while self.deliveries.len() > left {
+            match self.oldest(progress).await {
+                Ok(()) => self.arrived(progress).await?,
+                Err(trouble) => self.failed(trouble, progress).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins whatever is not under way, oldest first, and lets each write what it can.
+    async fn begin(&mut self) {
+        let sink = &self.relay.sink;
+        for delivery in &mut self.deliveries {
+            if matches!(delivery.state, State::Here) {
+                let (messages, done) = (delivery.messages.clone(), delivery.done);
+                delivery.state = State::UnderWay(Box::pin(async move {
+                    match &messages[done..] {
+                        // All of it was left out by a filter: the cursor moves, and that is all.
+                        [] => Ok(()),
+                        some => sink.deliver(some).await,
+                    }
+                }));
+            }
+        }
+        poll_fn(|cx| {
+            self.go_on(cx);
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Always from the oldest to the newest: what a sink has in hand first it sends first. Behind a
+    /// failure nothing goes on, or it would arrive before what failed is sent again.
+    fn go_on(&mut self, cx: &mut Context<'_>) {
+        for delivery in &mut self.deliveries {
+            if let State::UnderWay(future) = &mut delivery.state
+                && let Poll::Ready(result) = future.as_mut().poll(cx)
+            {
+                delivery.state = State::Over(result);
+            }
+            if matches!(delivery.state, State::Over(Err(_))) {
+                return;
+            }
+        }
+    }
+
+    /// What becomes of the oldest. While it takes its time, somebody looks how far the log has gone
+    /// on.
+    async fn oldest(&mut self, progress: &Progress) -> Result<(), Trouble> {
+        let Relay { store, room, .. } = self.relay;
+        loop {
+            let over = poll_fn(|cx| {
+                self.go_on(cx);
+                match self.deliveries.front().map(|it| &it.state) {
+                    Some(State::Over(result)) => Poll::Ready(result.clone()),
+                    _ => Poll::Pending,
+                }
+            });
+            tokio::select! {
+                result = over => return result,
+                () = sleep(LOOK_EVERY) => {
+                    if let Ok(head) = store.committed_head(room).await {
+                        progress.figures.grows(head.0);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn arrived(&mut self, progress: &mut Progress) -> Result<(), Error> {
+        let arrived = self.deliveries.pop_front().expect("the oldest has just arrived");
+        let Relay { figures, room, name: sink, pace, .. } = self.relay;
+        if !arrived.messages.is_empty() {
+            figures.delivered.add((arrived.messages.len() - arrived.done) as u64);
+            if self.backoff.tries() > 0 {
+                tracing::info!(%room, %sink, "the sink takes events again");
+            }
+            figures.set_trouble(None);
+            self.backoff.reset();
+        }
+        progress.at = arrived.head;
+        progress.figures.acknowledged(arrived.head.0);
+        if progress.kept_when.elapsed() >= pace.advance_every {
+            self.relay.keep(progress).await?;
+        }
+        Ok(())
+    }
+
+    /// Calls back all that is under way, waits, and begins again with what has not arrived.
+    async fn failed(&mut self, trouble: Trouble, progress: &Progress) -> Result<(), Error> {
+        for delivery in &mut self.deliveries {
+            delivery.state = State::Here;
+        }
+        let Relay { figures, room, name: sink, .. } = self.relay;
+        figures.failures.one();
+        if trouble.done > 0 {
+            figures.delivered.add(trouble.done as u64);
+            self.deliveries.front_mut().expect("the oldest failed").done += trouble.done;
+            self.backoff.reset();
+        }
+        // Said once for each outage: a bus that is away for an hour fills no log.
+        if self.backoff.tries() == 0 {
+            tracing::warn!(%room, %sink, %trouble, "the sink takes no events");
+        }
+        figures.set_trouble(Some(trouble.why));
+        sleep(self.backoff.wait().max(trouble.wait)).await;
+        self.relay.gave_up(progress).await?;
+        self.begin().await;
+        Ok(())
+    }
+}
