@@ -14,6 +14,7 @@ mod keys;
 mod notices;
 mod office;
 mod outbox;
+mod pen;
 mod plan;
 mod protects;
 mod redis;
