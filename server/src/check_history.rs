@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use waitroom_crowd::judge::{Verdict, judge, log};
+use waitroom_crowd::judge::{Clocks, Verdict, judge, log};
 use waitroom_crowd::report::number;
 
 use crate::data::{Data, failed, now};
@@ -27,6 +27,9 @@ pub struct CheckHistory {
     /// The server's data folder; no server may be running on it.
     #[arg(long, value_name = "DIR")]
     log: Option<PathBuf>,
+    /// All of them were written on one machine: their times are compared with each other's too.
+    #[arg(long)]
+    one_clock: bool,
     /// Prints the verdict as one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -34,7 +37,8 @@ pub struct CheckHistory {
 
 impl CheckHistory {
     pub fn run(self, out: &mut Out) -> Result<Exit, Failure> {
-        let mut verdict = judge(&self.histories).map_err(|unread| {
+        let clocks = if self.one_clock { Clocks::One } else { Clocks::Each };
+        let mut verdict = judge(&self.histories, clocks).map_err(|unread| {
             Failure::new(Exit::NotThere, unread.to_string())
                 .means("nothing was judged")
                 .advise("give files that `waitroom crowd --history` wrote; see docs/history.md")

@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use clap::Args;
 use tokio::sync::watch;
-use waitroom_crowd::judge::{judge, log};
+use waitroom_crowd::judge::{Clocks, judge, log};
 use waitroom_crowd::{Failed, Mix, Plan, Progress, Remote, Target, run_until};
 use waitroom_shop::{
     DoneBy, Door, Hall, Hears, Ledger, Nobody, Postgres, Settings, Shop, Sqlite, Stock,
@@ -188,7 +188,7 @@ impl Demo {
         let room = house.room().await;
         house.end().await?;
 
-        let mut verdict = judge(&[history]).map_err(|unread| {
+        let mut verdict = judge(&[history], Clocks::Each).map_err(|unread| {
             Failure::new(Exit::Io, unread.to_string()).means("the demo ran, but nothing was judged")
         })?;
         let store = Data { dir: folder.join("data") }.open()?;

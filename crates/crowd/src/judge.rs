@@ -7,7 +7,8 @@
 //! Nothing here asks the core to decide anything, so a mistake of the core cannot excuse itself.
 //!
 //! Memory: a row per ticket and a few columns beside it, never a line. Real time is compared only
-//! within one file, because two files have two clocks; tickets and versions across all of them.
+//! within one file, because two files have two clocks unless somebody says otherwise ([`Clocks`]);
+//! tickets and versions across all of them.
 //! To add a promise: a file, a row in [`checks`], two planted violations in its tests.
 
 mod acts;
@@ -105,9 +106,21 @@ impl std::fmt::Display for Unread {
     }
 }
 
+/// Whose clocks the histories were written by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clocks {
+    /// Each has its own: times of two files say nothing about each other.
+    Each,
+    /// All were written on one machine. What came first in one can then be held against another.
+    One,
+}
+
+/// The wall clock at a file's moment 0 is told in milliseconds, and may be that much later.
+const STARTED_WITHIN_NS: u64 = 1_000_000;
+
 /// Reads the histories and judges them.
-pub fn judge(files: &[PathBuf]) -> Result<Verdict, Unread> {
-    let mut bench = Bench::new();
+pub fn judge(files: &[PathBuf], clocks: Clocks) -> Result<Verdict, Unread> {
+    let mut bench = Bench::new(clocks);
     for path in files {
         let file = path.display().to_string();
         let unread = |trouble| Unread { file: file.clone(), trouble };
@@ -126,11 +139,13 @@ struct Bench {
     acts: BTreeMap<String, Acts>,
     notes: Vec<String>,
     files: u16,
+    clocks: Clocks,
 }
 
 impl Bench {
-    fn new() -> Bench {
+    fn new(clocks: Clocks) -> Bench {
         Bench {
+            clocks,
             checks: checks(),
             book: Book::default(),
             found: Found::default(),
@@ -144,15 +159,24 @@ impl Bench {
     fn hear(&mut self, name: &str, from: impl BufRead) -> Result<(), Trouble> {
         let file = self.files;
         self.files += 1;
+        let (mut clock, mut began_ns, mut late_ns) = (file, 0, 0);
         let torn = read(from, |number, line| {
             match line {
                 Line::Header(header) => {
                     for (room, facts) in &header.rooms {
                         self.book.learn(room, facts);
                     }
+                    if self.clocks == Clocks::One {
+                        clock = 0;
+                        began_ns = header.started_ms.saturating_mul(1_000_000);
+                        late_ns = STARTED_WITHIN_NS;
+                    }
                 }
-                Line::Call(call) => {
-                    let seen = self.book.note(file, number, call)?;
+                Line::Call(mut call) => {
+                    // Sent no earlier and answered no later than this, whatever was rounded.
+                    call.t0 = call.t0.saturating_add(began_ns);
+                    call.t1 = call.t1.saturating_add(began_ns + late_ns);
+                    let seen = self.book.note((file, clock), number, call)?;
                     self.totals.count(&seen);
                     if seen.is_an_act() {
                         let acts = self.acts.entry(seen.call.room.to_string()).or_default();

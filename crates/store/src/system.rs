@@ -254,10 +254,16 @@ impl<S: Store> System<S> {
 
     /// Lets the others write.
     pub async fn put_down(&mut self) {
-        if let Some(writing) = self.writing.take_if(|_| self.shared) {
+        if let Some(lease) = self.let_go() {
             // Otherwise it runs out by itself.
-            let _ = self.store.release(&writing.lease).await;
+            let _ = self.store.release(&lease).await;
         }
+    }
+
+    /// Writes no more under the lease there is, which is for the caller to give back. For whoever
+    /// cannot wait for the store, such as a value that is dropped.
+    pub fn let_go(&mut self) -> Option<Lease> {
+        self.writing.take_if(|_| self.shared).map(|writing| writing.lease)
     }
 
     /// Folds in what others wrote meanwhile.
@@ -331,6 +337,22 @@ impl<S: Store> System<S> {
         self.add(who, What::SecretSealed { name: name.into(), sealed }, |_| Ok(())).await
     }
 
+    /// The same for a name that has none yet. Two instances may both find that something is
+    /// missing; what one of them has given out must not be written over by the other.
+    pub async fn make_secret(
+        &mut self,
+        who: &str,
+        name: &str,
+        plain: &[u8],
+    ) -> Result<(), SystemError> {
+        let sealed = to_hex(&self.master.seal(&*self.seams.entropy, name, plain));
+        let free = |folded: &Folded| {
+            let taken = folded.secrets.contains_key(name);
+            if taken { Err(format!("there is a secret {name:?} already")) } else { Ok(()) }
+        };
+        self.add(who, What::SecretSealed { name: name.into(), sealed }, free).await
+    }
+
     pub async fn retire_secret(&mut self, who: &str, name: &str) -> Result<(), SystemError> {
         self.add(who, What::SecretRetired { name: name.into() }, |_| Ok(())).await
     }
@@ -376,29 +398,36 @@ impl<S: Store> System<S> {
         // Twice, because another instance may have written since: then the first try is told so,
         // catches up and takes the lease. A third party in between is a reason to come back later.
         for last in [false, true] {
-            let mut writing = match self.writing.take() {
-                Some(writing) => writing,
-                None => self.take_lease().await?,
-            };
+            // It stays where it is while the store is asked: a caller who gives up waiting must not
+            // take the lease along.
+            if self.writing.is_none() {
+                self.writing = Some(self.take_lease().await?);
+            }
+            let writing = self.writing.as_mut().expect("it was just taken");
             if let Err(why) = allowed(&self.folded) {
-                self.writing = Some(writing);
                 return Err(SystemError::Refused { why });
             }
             writing.number += 1;
             let batch = Batch { number: writing.number, events: 1, payload: payload.clone() };
             let room = RoomName::system();
             let done = self.store.append(&room, &writing.lease, self.at.head, batch).await;
-            match done {
+            let failed = match done {
                 Ok(at) => {
                     self.folded.absorb(&entry);
                     self.at = at;
-                    self.writing = Some(writing);
                     return Ok(());
                 }
-                Err(AppendError::Unknown { why }) => return Err(SystemError::Unknown { why }),
-                Err(AppendError::Refused { why }) => return Err(SystemError::Refused { why }),
-                Err(AppendError::Stale { .. } | AppendError::Fenced { .. }) if !last => {}
-                Err(_) => return Err(SystemError::Busy { left_ms: LEASE_MS }),
+                Err(failed) => failed,
+            };
+            // Where the log stands is not known any more: whoever writes next reads it first, under
+            // a lease of its own, and others need not wait until this one runs out.
+            self.put_down().await;
+            self.writing = None;
+            match failed {
+                AppendError::Unknown { why } => return Err(SystemError::Unknown { why }),
+                AppendError::Refused { why } => return Err(SystemError::Refused { why }),
+                AppendError::Stale { .. } | AppendError::Fenced { .. } if !last => {}
+                _ => return Err(SystemError::Busy { left_ms: LEASE_MS }),
             }
         }
         unreachable!("the second try returns")

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use waitroom_api::admin::office::Office;
 use waitroom_api::caller::{ApiCaller, Role};
@@ -23,6 +23,7 @@ use waitroom_store::system::{NewKey, System, SystemError};
 use waitroom_store::{Clock, Entropy, OsEntropy, RoomName, Seams, Store};
 
 use super::keyring::Keyring;
+use super::pen::Pen;
 use super::turns::Turns;
 
 pub struct House<S: Store + Clone> {
@@ -66,15 +67,15 @@ impl<S: Store + Clone> House<S> {
 
     /// The `_system` log to write to. Where others write too, this waits for them, and what is read
     /// from it then is the newest.
-    pub async fn pen(&self) -> Result<MutexGuard<'_, System<S>>, SystemError> {
+    pub async fn pen(&self) -> Result<Pen<'_, S>, SystemError> {
         let deadline = Instant::now() + PEN_WITHIN;
         loop {
             let mut system = self.system.lock().await;
             if self.cluster.is_none() {
-                return Ok(system);
+                return Ok(Pen::of(system, &self.store));
             }
             match system.take_up().await {
-                Ok(()) => return Ok(system),
+                Ok(()) => return Ok(Pen::of(system, &self.store)),
                 Err(SystemError::Busy { .. }) if Instant::now() < deadline => {}
                 Err(error) => return Err(error),
             }
@@ -86,11 +87,10 @@ impl<S: Store + Clone> House<S> {
     /// A key of this id and role that `secret` is, made if there is none; others of the id are
     /// revoked: the newest word counts.
     pub async fn ensure_key(&self, id: &str, secret: &str, role: Role) -> Result<(), SystemError> {
-        let mut system = self.system.lock().await;
-        if system.api_key(secret).is_none() {
-            drop(system);
-            system = self.pen().await?;
+        if self.system.lock().await.api_key(secret).is_some() {
+            return Ok(());
         }
+        let mut system = self.pen().await?;
         if system.api_key(secret).is_none() {
             let live: Vec<String> = system
                 .api_keys()
@@ -120,25 +120,25 @@ impl<S: Store + Clone> House<S> {
 
     /// A secret of 32 bytes under this name, made if there is none.
     pub async fn secret(&self, name: &str) -> Result<[u8; 32], SystemError> {
-        let mut system = self.system.lock().await;
-        if system.secret(name)?.is_none() {
-            // Another instance may have made it meanwhile: two would be one too many.
-            drop(system);
-            system = self.pen().await?;
+        let odd = |_| SystemError::Sealed { name: name.into() };
+        if let Some(kept) = self.system.lock().await.secret(name)? {
+            return kept.try_into().map_err(odd);
         }
-        let kept = system.secret(name)?;
-        let secret = match kept {
-            Some(kept) => kept.try_into().map_err(|_| SystemError::Sealed { name: name.into() })?,
-            None => {
-                let mut fresh = [0; 32];
-                fresh[..16].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
-                fresh[16..].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
-                system.keep_secret(SERVER, name, &fresh).await?;
-                fresh
+        // Another instance may have made it meanwhile: two would be one too many.
+        let mut system = self.pen().await?;
+        if system.secret(name)?.is_none() {
+            let mut fresh = [0; 32];
+            fresh[..16].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
+            fresh[16..].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
+            match system.make_secret(SERVER, name, &fresh).await {
+                // The pen ran out in our hand, and somebody else was first.
+                Err(SystemError::Refused { .. }) if system.secret(name)?.is_some() => {}
+                made => made?,
             }
-        };
+        }
         system.put_down().await;
-        Ok(secret)
+        let kept = system.secret(name)?.expect("it was made or found just now");
+        kept.try_into().map_err(odd)
     }
 
     /// Makes the room known to the installation, if it is not.

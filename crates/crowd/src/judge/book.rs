@@ -178,7 +178,7 @@ impl Book {
     /// Enters a call and finds out whom it is about.
     pub(super) fn note<'a>(
         &mut self,
-        file: u16,
+        (file, clock): (u16, u16),
         line: u64,
         call: Call<'a>,
     ) -> Result<Seen<'a>, String> {
@@ -186,7 +186,8 @@ impl Book {
         if let Some(facts) = &call.sent.facts {
             self.learn(&call.room, facts);
         }
-        let mut seen = Seen { file, line, call, room, ticket: None, key: None, status: None };
+        let (ticket, key, status) = (None, None, None);
+        let mut seen = Seen { file, clock, line, call, room, ticket, key, status };
         let told = seen.fine().and_then(|got| got.ticket.as_deref()).map(Name::of);
         let presented = seen.call.sent.ticket.as_deref().map(Name::of);
         if let Some(name) = told.or(presented) {

@@ -20,7 +20,7 @@ use windows::{Stretch, fullest};
 
 #[derive(Debug, Default)]
 pub(super) struct Check {
-    /// By ticket: when its join was sent, when it was first seen inside, and in which file.
+    /// By ticket: when its join was sent, when it was first seen inside, and by which clock.
     tickets: Vec<Bounds>,
     rooms: BTreeMap<(u16, RoomIx), Joins>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Check {
 struct Bounds {
     joined: u64,
     inside: u64,
-    file: u16,
+    clock: u16,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl super::Check for Check {
     }
 
     fn take(&mut self, seen: &Seen<'_>, _: &Book, _: &mut Found) {
-        let room = self.rooms.entry((seen.file, seen.room)).or_default();
+        let room = self.rooms.entry((seen.clock, seen.room)).or_default();
         if seen.call.call == Verb::Admit {
             let granted = match seen.got() {
                 Some(got) if got.is_fine() => got.granted.or(seen.call.sent.count),
@@ -63,14 +63,14 @@ impl super::Check for Check {
         let (Some(ticket), Some(got)) = (seen.ticket, seen.fine()) else { return };
         let at = ticket.0 as usize;
         if self.tickets.len() <= at {
-            let nothing = Bounds { joined: 0, inside: NEVER, file: seen.file };
+            let nothing = Bounds { joined: 0, inside: NEVER, clock: seen.clock };
             self.tickets.resize(at + 1, nothing);
         }
         let bounds = &mut self.tickets[at];
         if bounds.inside == NEVER && bounds.joined == 0 {
-            bounds.file = seen.file;
+            bounds.clock = seen.clock;
         }
-        if bounds.file != seen.file {
+        if bounds.clock != seen.clock {
             return;
         }
         if seen.call.call == Verb::Join && got.http == Some(201) {
@@ -83,7 +83,7 @@ impl super::Check for Check {
     }
 
     fn finish(&mut self, book: &Book, found: &mut Found) {
-        for ((file, room), joins) in &mut self.rooms {
+        for ((clock, room), joins) in &mut self.rooms {
             let about = book.room(*room);
             let Some(pace) = about.facts.pace else { continue };
             if joins.by_operators == NEVER {
@@ -94,7 +94,7 @@ impl super::Check for Check {
                 .tickets()
                 .zip(&self.tickets)
                 .filter(|((_, row), at)| {
-                    row.room == *room && at.file == *file && at.inside != NEVER
+                    row.room == *room && at.clock == *clock && at.inside != NEVER
                 })
                 .map(|((_, row), at)| {
                     let waited = row.waiting_to.map_or(0, |version| joins.sent_by(version));

@@ -18,7 +18,7 @@ pub(super) struct Check {
     lines: BTreeMap<(u16, RoomIx, u8), Line>,
 }
 
-/// The joins of a lane, as one file saw them.
+/// The joins of a lane, by one clock.
 #[derive(Debug, Default)]
 struct Line {
     /// When an answer told of an order.
@@ -40,7 +40,7 @@ impl super::Check for Check {
         }
         let (Some(ticket), Some(got)) = (seen.ticket, seen.fine()) else { return };
         let (Some(lane), Some(order)) = (got.lane, got.order) else { return };
-        let line = self.lines.entry((seen.file, seen.room, lane)).or_default();
+        let line = self.lines.entry((seen.clock, seen.room, lane)).or_default();
         line.told.push((seen.call.t1, order, ticket));
         if got.http == Some(201) {
             line.made.push((seen.call.t0, order, ticket));
@@ -113,7 +113,8 @@ fn service_follows_numbers(book: &Book, found: &mut Found) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tell::{KEPT, broken};
+    use super::super::Clocks;
+    use super::super::tell::{KEPT, broken, judged_by};
 
     #[test]
     fn who_asks_after_an_answer_came_stands_behind_it() {
@@ -125,6 +126,20 @@ mod tests {
         };
         assert_eq!(broken(&story(11)), [6]);
         assert_eq!(broken(&story(10)), KEPT, "both were under way");
+    }
+
+    #[test]
+    fn crowds_on_one_machine_are_held_to_one_order() {
+        let ana = "ana 0..10 join -> 201 t=A v=5 waiting 0:7 pos=1";
+        let bo = "bo 0..5 join -> 201 t=B v=6 waiting 0:6 pos=1";
+        // Bo's crowd began this much after ana's. Moments are known to the millisecond.
+        let broken = |clocks, began_ms: u64| {
+            let verdict = judged_by(clocks, [(1_000, ana), (1_000 + began_ms, bo)]);
+            verdict.found.counts().map(|(promise, _)| promise).collect::<Vec<_>>()
+        };
+        assert_eq!(broken(Clocks::One, 12), [6]);
+        assert_eq!(broken(Clocks::One, 11), KEPT, "as far as anybody can tell");
+        assert_eq!(broken(Clocks::Each, 12), KEPT, "two clocks say nothing about each other");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use super::name::Name;
 pub(super) struct Seen<'a> {
     /// Which file, counted from 0, and which line of it.
     pub file: u16,
+    /// Times of one clock can be compared.
+    pub clock: u16,
     pub line: u64,
     pub call: Call<'a>,
     pub room: RoomIx,

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::history::{Call, Got, Header, Pace, RoomFacts, Sent, Verb};
 
-use super::{Bench, Verdict};
+use super::{Bench, Clocks, Verdict};
 
 /// A story that breaks nothing.
 pub(super) const KEPT: [u8; 0] = [];
@@ -30,9 +30,18 @@ pub(super) fn broken(story: &str) -> Vec<u8> {
 
 /// Several files, one story each.
 pub(super) fn judged(stories: &[&str]) -> Verdict {
-    let mut bench = Bench::new();
-    for story in stories {
-        let text = history(story);
+    judged_by(Clocks::Each, stories.iter().map(|story| (0, *story)))
+}
+
+/// The same by these clocks; each began at a moment of its own, in milliseconds.
+pub(super) fn judged_by<'a>(
+    clocks: Clocks,
+    stories: impl IntoIterator<Item = (u64, &'a str)>,
+) -> Verdict {
+    let mut bench = Bench::new(clocks);
+    for (started_ms, story) in stories {
+        let text =
+            history(story).replacen("\"started_ms\":0", &format!("\"started_ms\":{started_ms}"), 1);
         bench.hear("story", text.as_bytes()).expect("stories are well formed");
     }
     bench.close()

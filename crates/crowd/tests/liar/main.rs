@@ -11,7 +11,7 @@ use std::sync::Arc;
 use room::Lie;
 use server::serve;
 use tokio::sync::Semaphore;
-use waitroom_crowd::judge::judge;
+use waitroom_crowd::judge::{Clocks, judge};
 use waitroom_crowd::{ApiKey, Mix, Operator, Outcome, Plan, Remote, Shape, Target, run};
 
 /// Runs a small crowd against the server and returns which promises the history shows broken.
@@ -46,7 +46,7 @@ async fn found_out(lie: Lie) -> (Vec<u8>, Outcome) {
     };
     plan.check(Remote::Refuse).expect("a plan that can be meant");
     let outcome = run(plan, |_| {}).await.expect("the server is there");
-    let verdict = judge(std::slice::from_ref(&history)).expect("a history");
+    let verdict = judge(std::slice::from_ref(&history), Clocks::Each).expect("a history");
     std::fs::remove_file(&history).expect("it was written");
     for violation in verdict.found.first() {
         println!("{violation}");

@@ -1,7 +1,13 @@
 //! The log by itself: what is folded, what is refused, what two instances do to each other.
 
 use super::*;
-use crate::{contract_tests::wait, memory::MemoryStore, seams::ManualClock, verify};
+use crate::{
+    contract_tests::wait,
+    file::{FileStore, Options},
+    memory::MemoryStore,
+    seams::ManualClock,
+    verify,
+};
 
 fn seams() -> Seams {
     Seams::seeded(ManualClock::at(1_000), 1)
@@ -113,6 +119,33 @@ fn of_two_instances_that_make_the_same_room_one_is_refused() {
     let again = wait(one.create_room("one", &room("sale")));
     assert!(matches!(again, Err(SystemError::Refused { .. })), "{again:?}");
     assert_eq!(wait(store.committed_head(&RoomName::system())), Ok(Head(2)));
+}
+
+#[test]
+fn an_instance_whose_write_failed_keeps_nobody_waiting() {
+    let seams = seams();
+    let disk = crate::sim_disk::SimDisk::new();
+    let opened = FileStore::inline(disk.clone(), Options::default(), seams.clone());
+    let (store, _) = opened.expect("a new disk");
+    let open = |instance: &str| {
+        let master = MasterKey::from_bytes([7; 32]);
+        let opened = System::open(store.clone(), master, seams.clone(), instance);
+        let mut system = wait(opened).expect("readable");
+        system.share();
+        system
+    };
+    let (mut one, mut two) = (open("one"), open("two"));
+    wait(one.take_up()).expect("free");
+    disk.fail_next_writes(1);
+    let failed = wait(one.audit("me", None, "lost", serde_json::Value::Null));
+    assert!(failed.is_err(), "the disk took nothing: {failed:?}");
+    // No time has passed: it was given back.
+    wait(two.make_secret("two", "ids", b"theirs")).expect("free at once");
+    wait(two.put_down());
+    // And it knows that it has to look again.
+    let late = wait(one.make_secret("one", "ids", b"ours"));
+    assert!(matches!(late, Err(SystemError::Refused { .. })), "{late:?}");
+    assert_eq!(one.secret("ids"), Ok(Some(b"theirs".to_vec())));
 }
 
 #[test]
