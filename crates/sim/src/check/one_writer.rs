@@ -1,15 +1,16 @@
 //! Promise 14: one writer. Epochs never go down; no append of an old lease after a newer one; no
 //! number is given twice.
 //!
-//! Judged on the log alone: indexes from 1 without a gap; epochs that never fall, each begun by
+//! Judged on the log: indexes from 1 without a gap; epochs that never fall, each begun by
 //! its own `Opened` and by nothing else, under one nonce; batches counted from 0 within an epoch,
 //! one chain hash each and another one for the next; time that never runs backwards; numbers
-//! dense in every lane.
+//! dense in every lane. And on answers, where leases are known: nobody who asked after a lease was
+//! granted is answered under an older one.
 
 use waitroom_core::{LaneId, Ticket, Timestamp, What};
 
 use super::quick::Map;
-use crate::history::{History, Logged, Violation};
+use crate::history::{History, Logged, Outcome, Violation};
 
 const PROMISE: u8 = 14;
 
@@ -36,7 +37,34 @@ pub fn check(history: &History) -> Vec<Violation> {
         }
         before = Some(it);
     }
+    nobody_speaks_for_another(history, &mut found);
     found
+}
+
+/// An answer of version `v` was given under the epoch of event `v`. Whoever asked after a newer
+/// lease was granted is answered under that one: an owner that was frozen or cut off must have
+/// noticed by its own clock, for nothing else tells it before it answers what needs no append.
+fn nobody_speaks_for_another(history: &History, found: &mut Vec<Violation>) {
+    for call in &history.calls {
+        let Outcome::Answered { version, .. } = call.outcome else { continue };
+        let granted = history.grants.partition_point(|grant| grant.at < call.sent);
+        let (Some(grant), Some(event)) = (
+            granted.checked_sub(1).map(|last| history.grants[last]),
+            version.checked_sub(1).and_then(|place| history.log.get(place as usize)),
+        ) else {
+            continue;
+        };
+        if event.epoch < grant.epoch {
+            found.push(Violation::new(
+                PROMISE,
+                format!(
+                    "client {} asked after epoch {} was granted and was answered under epoch {}, \
+                     at version {version}",
+                    call.client, grant.epoch.0, event.epoch.0
+                ),
+            ));
+        }
+    }
 }
 
 fn follows(before: Option<&Logged>, it: &Logged, broken: &mut impl FnMut(String)) {

@@ -68,10 +68,43 @@ pub enum Bug {
     TailOffByOne,
     /// 15: a snapshot forgets who moved.
     SnapshotForgets,
+    /// 4 and 5: the store takes a former owner's batch as the new owner's.
+    FencingForgotten,
+    /// 4: whoever takes a room over does not wait for the last batch.
+    TakeoverOneBatchShort,
+    /// 5: whoever takes a room over finds one token in the bucket.
+    OneTokenAtTakeover,
+    /// 14: an owner believes in its lease one tick longer than it may last.
+    LeaseOneTickTooLong,
+    /// 14: a renewal that nobody could be asked for counts as kept.
+    RenewalsUnheard,
+    /// 14: a room is given away before the last batch is durable.
+    GivenBeforeDurable,
+    /// 2: a request that arrives twice loses its key on the way.
+    SecondCopyWithoutKey,
+    /// 8: a follower answers with whatever it has.
+    FollowersShowOld,
+    /// 8: a follower answers although the visitor has seen one version more.
+    FollowersShowOneOlder,
+    /// 1: whom a lost report told of is not told again.
+    LostReportsStayLost,
+    /// 1: a report begins one second after the last one ended.
+    ReportsOneSecondShort,
+    /// 10: the cursor moves when events are read, not when they are held.
+    CursorBeforeDelivery,
+    /// 10: a relay that begins again goes on one event too far.
+    CursorOffByOne,
+    /// 10: of a batch that is held in part, one message more counts as held.
+    PartOffByOne,
 }
 
 impl Bug {
-    pub const ALL: [(u8, Bug); 30] = [
+    /// Whether it sits between whole instances.
+    pub fn is_of_machines(self) -> bool {
+        self as u8 >= Bug::FencingForgotten as u8
+    }
+
+    pub const ALL: [(u8, Bug); 45] = [
         (1, Bug::AnswersBeforeDurable),
         (1, Bug::AnswersOneRoundTooMany),
         (2, Bug::ForgetsWhoJoins),
@@ -102,5 +135,20 @@ impl Bug {
         (14, Bug::NumberTwice),
         (15, Bug::TailOffByOne),
         (15, Bug::SnapshotForgets),
+        (4, Bug::FencingForgotten),
+        (4, Bug::TakeoverOneBatchShort),
+        (5, Bug::FencingForgotten),
+        (5, Bug::OneTokenAtTakeover),
+        (14, Bug::LeaseOneTickTooLong),
+        (14, Bug::RenewalsUnheard),
+        (14, Bug::GivenBeforeDurable),
+        (2, Bug::SecondCopyWithoutKey),
+        (8, Bug::FollowersShowOld),
+        (8, Bug::FollowersShowOneOlder),
+        (1, Bug::LostReportsStayLost),
+        (1, Bug::ReportsOneSecondShort),
+        (10, Bug::CursorBeforeDelivery),
+        (10, Bug::CursorOffByOne),
+        (10, Bug::PartOffByOne),
     ];
 }
