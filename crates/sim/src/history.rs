@@ -30,9 +30,9 @@ pub struct History {
     pub states: Vec<Reached>,
     /// Looks at the room while its owner was healthy: who waited, and what could have entered.
     pub chances: Vec<Chance>,
-    /// When each event of the log was first seen there, in milliseconds of one clock that all
-    /// share; empty where nobody looked.
-    pub landed: Vec<u64>,
+    /// When each event of the log was decided, in milliseconds of one clock that all share; empty
+    /// where nobody looked.
+    pub decided: Vec<u64>,
     /// People who were heard of, by the same clock, where whoever heard them could say so.
     pub heard: Vec<HeardOf>,
     /// Every lease of the room that the store granted, in order. None are known of a real run.

@@ -1,8 +1,8 @@
 //! Of promise 1: nobody's place lapses who was heard of.
 //!
-//! A visitor may speak to any instance; the owner hears of it within a moment. So a place that
-//! ended for silence was not heard of for as long as the settings say, less that moment: by
-//! anybody who was well. Judged by one clock that all share, where there is one.
+//! A visitor may speak to any instance; the owner hears of it within a moment. So of a place that
+//! ends for silence nobody who was well had heard for as long as the settings say, up to that
+//! moment. Judged by one clock that all share, where there is one.
 
 use waitroom_core::{Ending, Millis, Ticket, What};
 
@@ -21,15 +21,16 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
     }
     let mut found = Vec::new();
     let mut timeout = Millis(0);
-    for (it, landed) in history.log.iter().zip(&history.landed) {
+    for (it, decided) in history.log.iter().zip(&history.decided) {
         match &it.event.what {
             What::Configured { settings, .. } => timeout = settings.heartbeat_timeout,
             What::Ended { ticket, ending: Ending::Silent, .. } => {
-                // The owner's clock may run faster than the one that all share.
-                let least = (timeout.0 - timeout.0 / 20).saturating_sub(WORD_MS);
-                let last = heard.get(ticket).into_iter().flatten();
-                let last = last.copied().filter(|at| at <= landed).max();
-                if let Some(silent) = last.map(|at| landed - at).filter(|silent| *silent < least) {
+                // The owner's clock may run faster than the one that all share. What was heard
+                // of just now the owner may not know yet.
+                let told = WORD_MS..timeout.0 - timeout.0 / 20;
+                let times = heard.get(ticket).into_iter().flatten();
+                let silent = times.filter_map(|at| decided.checked_sub(*at));
+                if let Some(silent) = silent.filter(|silent| told.contains(silent)).min() {
                     let index = it.index;
                     found.push(Violation::new(
                         PROMISE,

@@ -5,11 +5,11 @@
 //! its own `Opened` and by nothing else, under one nonce; batches counted from 0 within an epoch,
 //! one chain hash each and another one for the next; time that never runs backwards; numbers
 //! dense in every lane. And on answers, where leases are known: nobody who asked after a lease was
-//! granted is answered under an older one.
+//! granted is answered under an older one; and no number is told to two people as theirs.
 
-use waitroom_core::{LaneId, Ticket, Timestamp, What};
+use waitroom_core::{Fresh, LaneId, Reply, Ticket, Timestamp, What};
 
-use super::quick::Map;
+use super::quick::{Map, Set};
 use crate::history::{History, Logged, Outcome, Violation};
 
 const PROMISE: u8 = 14;
@@ -38,6 +38,7 @@ pub fn check(history: &History) -> Vec<Violation> {
         before = Some(it);
     }
     nobody_speaks_for_another(history, &mut found);
+    no_number_is_told_twice(history, &mut found);
     found
 }
 
@@ -63,6 +64,22 @@ fn nobody_speaks_for_another(history: &History, found: &mut Vec<Violation>) {
                     call.client, grant.epoch.0, event.epoch.0
                 ),
             ));
+        }
+    }
+}
+
+/// What one owner has told somebody no other gives to another, whatever became of the log.
+fn no_number_is_told_twice(history: &History, found: &mut Vec<Violation>) {
+    if history.store_lost_data {
+        return;
+    }
+    let mut told = Set::default();
+    for call in &history.calls {
+        let Outcome::Answered { reply, .. } = &call.outcome else { continue };
+        let Reply::Joined { ticket, fresh: Fresh::New, .. } = reply else { continue };
+        if !told.insert(*ticket) {
+            let said = format!("client {} was given {ticket}, as another was before", call.client);
+            found.push(Violation::new(PROMISE, said));
         }
     }
 }

@@ -13,6 +13,7 @@ mod bus;
 mod machine;
 mod neighbours;
 mod network;
+mod panics;
 mod people;
 mod spoil;
 mod tray;
@@ -42,6 +43,9 @@ use wire::{Line, Wire};
 /// The clock of an instance runs by so much faster or slower than the store's at most. An owner
 /// gives a twentieth of its lease away for this.
 const DRIFT_PPM_MAX: i64 = 40_000;
+
+/// A run in which two thousand commands take so long has nobody left to ask.
+const STARVED_MS: u64 = 1_000_000;
 
 /// Within this, whoever is well tells the owner whom they heard of: a report a second, and the
 /// longest way of a letter.
@@ -83,6 +87,11 @@ struct Machines {
 }
 
 pub(super) fn run(seed: u64, mut rng: Rng, mut profile: Profile, bug: Option<Bug>) -> Outcomes {
+    let panics = panics::Watch::begin(bug.is_some());
+    if bug.is_some() {
+        // Trouble brings bugs out.
+        profile.fault_chance = 0.02;
+    }
     quicken(&mut profile.settings, &mut rng);
     let store_clock = ManualClock::at(0);
     let seams = Seams::seeded(store_clock.clone(), seed);
@@ -99,7 +108,8 @@ pub(super) fn run(seed: u64, mut rng: Rng, mut profile: Profile, bug: Option<Bug
         network: Network::new(rng.fork(), trouble, bug),
         machines: Vec::new(),
         configured: false,
-        quiet: rng.chance(0.35),
+        quiet: rng.chance(0.35)
+            || matches!(bug, Some(Bug::LeaseOneTickTooLong | Bug::RenewalsUnheard)),
         bus: Bus::new(rng.fork(), bug),
         forgot: None,
         asked_again: Vec::new(),
@@ -114,19 +124,23 @@ pub(super) fn run(seed: u64, mut rng: Rng, mut profile: Profile, bug: Option<Bug
     };
     if world.quiet {
         let settings = &mut world.profile.settings;
-        settings.session_timeout = Millis::from_secs(120);
+        settings.session_timeout = Millis::from_secs(300);
+        settings.claim_within = Millis::from_secs(100);
         settings.max_active += 10;
     }
     for at in 0..world.profile.instances {
         world.build(at, trouble);
     }
-    world.run()
+    let mut outcomes = world.run();
+    let panicked = panics.end().filter(|_| bug.is_none());
+    outcomes.difference = panicked.map(|text| format!("seed {seed}: {text}"));
+    outcomes
 }
 
 /// A run of these lasts minutes, not hours: whatever has a deadline has a short one.
 fn quicken(settings: &mut Settings, rng: &mut Rng) {
     let mut seconds = |low: u64, high: u64| Millis(1_000 * (low + rng.below(high - low)));
-    settings.heartbeat_timeout = seconds(12, 25);
+    settings.heartbeat_timeout = seconds(16, 30);
     settings.claim_within = seconds(2, 12);
     settings.session_timeout = seconds(3, 15);
     settings.pass_life = Millis(0);
@@ -156,7 +170,7 @@ impl Machines {
 
     fn neighbours(&self, at: usize, clock: Arc<LocalClock>, life: u64) -> Arc<Neighbours> {
         let (tray, all) = (self.tray.clone(), self.profile.instances);
-        Neighbours::new(at, all, &self.room, clock, tray, self.bug, life)
+        Neighbours::new(at, all, &self.room, clock, tray, life)
     }
 
     fn start(&mut self, at: usize) {
@@ -168,7 +182,11 @@ impl Machines {
     }
 
     fn run(mut self) -> Outcomes {
-        while self.totals.commands < self.profile.commands {
+        while self.totals.commands < self.profile.commands && !self.is_spoiled() {
+            if self.now > STARVED_MS {
+                assert!(self.bug.is_some(), "seed {}: nobody can ask anything", self.seed);
+                break;
+            }
             self.trouble();
             self.trouble_of_the_bus();
             if self.rng.chance(0.75) {
@@ -192,10 +210,16 @@ impl Machines {
         Outcomes { totals, violations, difference: None, history }
     }
 
+    /// Whether a planted bug has written what nobody can read: a moment later that is enough.
+    fn is_spoiled(&self) -> bool {
+        self.tray.pile().spoiled_at.is_some_and(|at| self.now > at + 10_000)
+    }
+
     /// Time passes for everybody who is up and awake.
     fn pass(&mut self, step: u64) {
         self.store_clock.advance(step);
         self.now += step;
+        self.tray.pile().now = self.now;
         self.bus.at(self.now);
         self.tell_again();
         for posted in self.network.arrived(self.now) {
@@ -217,7 +241,14 @@ impl Machines {
             self.collect();
         }
         self.observer.look(&self.store, &self.room, &mut self.history);
-        self.history.landed.resize(self.history.log.len(), self.now);
+        let (now, mut pile) = (self.now, self.tray.pile());
+        for it in &self.history.log[self.history.decided.len()..] {
+            let sent = pile.sent.get(&(it.epoch.0, it.batch));
+            self.history.decided.push(sent.copied().unwrap_or(now));
+        }
+        if pile.spoiled {
+            pile.spoiled_at.get_or_insert(now);
+        }
     }
 
     /// Picks up what instances left.
@@ -256,7 +287,12 @@ impl Machines {
             true => self.now + 1_200 + self.rng.below(1_400),
             false => self.now + 200 + self.rng.below(7_000),
         };
-        let kind = self.rng.below(100);
+        let kind = match self.bug {
+            // Only who was away from the store has something to tell it late, or does not hear
+            // that the room is another's.
+            Some(Bug::FencingForgotten | Bug::LeaseOneTickTooLong | Bug::RenewalsUnheard) => 40,
+            _ => self.rng.below(100),
+        };
         if kind < 70 {
             self.unwell.push((at, self.now.saturating_sub(WORD_MS), until + WORD_MS));
         }
@@ -346,7 +382,8 @@ impl Machines {
             machine.alone_until = 0;
         }
         // A lease of the outbox lasts longest, and then everything is told.
-        for _ in 0..300 {
+        let rest = if self.is_spoiled() { 20 } else { 300 };
+        for _ in 0..rest {
             self.pass(50);
             if self.forgot.is_none() {
                 self.bus.calms_down();

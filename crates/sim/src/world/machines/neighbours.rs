@@ -5,7 +5,6 @@
 //! ends unknown. Who should own a room is decided by the cluster's own view; what is done about it,
 //! by the engine.
 
-use super::super::bug::Bug;
 use super::tray::{Letter, Tray};
 use super::wire::Wire;
 use std::collections::BTreeMap;
@@ -42,9 +41,8 @@ pub(super) struct Neighbours {
     handle: OnceLock<RoomHandle>,
     /// By instance: whether a letter to it was lost since the last report.
     lost: Vec<AtomicBool>,
-    /// Up to when everybody we heard of was told.
-    mark: Mutex<Timestamp>,
-    bug: Option<Bug>,
+    /// By instance: up to when it was told of everybody we heard of.
+    marks: Mutex<Vec<Timestamp>>,
 }
 
 /// A request on its way.
@@ -65,7 +63,6 @@ impl Neighbours {
         room: &RoomName,
         clock: Arc<dyn Clock>,
         tray: Tray,
-        bug: Option<Bug>,
         life: u64,
     ) -> Arc<Neighbours> {
         let name = name_of(me);
@@ -86,8 +83,7 @@ impl Neighbours {
             next: AtomicU64::new(life << 32),
             handle: OnceLock::new(),
             lost: (0..instances).map(|_| AtomicBool::new(false)).collect(),
-            mark: Mutex::default(),
-            bug,
+            marks: Mutex::new(vec![Timestamp::default(); instances]),
         })
     }
 
@@ -199,17 +195,14 @@ impl Neighbours {
             };
             let lost = self.lost[to].swap(false, Ordering::Relaxed);
             let told = owns.then(|| {
-                let mut mark = self.mark.lock().expect("one thread");
+                let mut marks = self.marks.lock().expect("one thread");
+                let mark = &mut marks[to];
                 // Who was heard of meanwhile is not known there: everybody is told once more.
-                if lost && self.bug != Some(Bug::LostReportsStayLost) {
+                if lost {
                     *mark = Timestamp::default();
                 }
                 let now = handle.now();
-                let since = std::mem::replace(&mut *mark, now);
-                let since = match self.bug {
-                    Some(Bug::ReportsOneSecondShort) => since.after(waitroom_core::Millis(1_000)),
-                    _ => since,
-                };
+                let since = std::mem::replace(mark, now);
                 (handle.board_guard().version(), handle.heard_since(since))
             });
             self.tray.post(self.me, to, Letter::Report(told));

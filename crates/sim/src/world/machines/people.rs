@@ -18,7 +18,7 @@ impl Machines {
     pub(super) fn somebody_asks(&mut self) {
         let Some(at) = self.anybody() else { return };
         let (client, command) = match self.configured {
-            true if self.quiet && self.rng.chance(0.85) => self.ask_again(),
+            true if self.quiet && self.rng.chance(0.97) => self.ask_again(),
             true => self.visitors.ask(&mut self.rng),
             // A room without settings has nobody in it.
             false => {
@@ -116,7 +116,10 @@ impl Machines {
 
     /// Pages that are open say so now and then, to any instance.
     pub(super) fn somebody_is_heard_of(&mut self) {
-        for _ in 0..self.rng.below(8) {
+        // Some pages are open all the time, and some people come back just in time.
+        for _ in 0..u64::from(self.rng.chance(0.07))
+            * self.rng.below(u64::from(self.visitors.len()) / 12)
+        {
             let client = self.rng.below(self.visitors.len() as u64) as u32;
             let Some(held) = self.visitors.client(client).held else { continue };
             let Some(at) = self.anybody() else { continue };

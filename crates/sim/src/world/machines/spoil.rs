@@ -3,6 +3,7 @@
 use super::tray::Tray;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use waitroom_core::{Event, What, codec};
 use waitroom_store::{
     AppendError, Appended, Batch, Chain, Head, Lease, Link, MemoryStore, RoomName, Store,
 };
@@ -23,13 +24,18 @@ impl Short {
         let begins = store.trimmed_to(&room).await.ok()?;
         let batches = store.read(&room, begins, usize::MAX).await.ok()?;
         let [.., before, last] = &batches[..] else { return None };
+        // Only the last admission is worth forgetting.
+        let mut admits = false;
+        let see = |event: Event| admits |= matches!(event.what, What::Admitted { .. });
+        codec::decode(&last.payload, see).ok()?;
         let (head, chain) = (before.head, before.chain);
         let missing = u64::from(last.events);
-        Some(Short { epoch: lease.epoch, tip: Appended { head, chain }, missing, opening: true })
+        let tip = Appended { head, chain };
+        admits.then_some(Short { epoch: lease.epoch, tip, missing, opening: true })
     }
 }
 
-/// Appends as the owner of today whatever a former one sends.
+/// Appends for the owner of today whatever anybody sends who was one, wherever the log ends.
 pub(super) async fn take_anyhow(
     store: &MemoryStore,
     tray: &Tray,
@@ -40,12 +46,13 @@ pub(super) async fn take_anyhow(
 ) -> Result<Appended, AppendError> {
     let said = store.append(room, lease, expected, batch.clone()).await;
     let current = tray.pile().lease.clone();
-    let (Err(AppendError::Fenced { .. }), Some(current)) = (&said, current) else { return said };
+    let (Err(_), Some(current)) = (&said, current) else { return said };
     let Ok(tip) = store.tip(room).await else { return said };
     // A number that the owner of today has not come to.
     let number = (1 << 40) + tip.head.0;
     let events = u64::from(batch.events);
     let landed = store.append(room, &current, tip.head, Batch { number, ..batch }).await?;
+    tray.pile().spoiled = true;
     Ok(Appended { head: Head(expected.0 + events), ..landed })
 }
 

@@ -3,6 +3,7 @@
 //! Tasks run on one thread and in turn; the lock is there because tasks must be able to move.
 
 use crate::history::{Grant, Moment, Seen};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use waitroom_cluster::About;
 use waitroom_core::Epoch;
@@ -55,6 +56,12 @@ pub(super) struct Pile {
     pub(super) expired: u64,
     /// The lease of before, if it was given back.
     released: Option<u32>,
+    /// The store's time.
+    pub(super) now: u64,
+    /// When each batch was sent to the store for the first time, by epoch and number.
+    pub(super) sent: BTreeMap<(u32, u64), u64>,
+    pub(super) spoiled: bool,
+    pub(super) spoiled_at: Option<u64>,
     /// The newest lease of the room.
     pub(super) lease: Option<Lease>,
 }
@@ -87,6 +94,12 @@ impl Pile {
             self.expired += 1;
         }
         self.grants.push(Grant { at, epoch: Epoch(epoch) });
+    }
+
+    /// A round was decided just now.
+    pub(super) fn sends(&mut self, epoch: u32, number: u64) {
+        let now = self.now;
+        self.sent.entry((epoch, number)).or_insert(now);
     }
 
     pub(super) fn released(&mut self, epoch: u32) {

@@ -90,6 +90,7 @@ impl Line {
         match short.as_mut().filter(|short| short.epoch == epoch) {
             Some(short) => {
                 short.opening = false;
+                self.tray.pile().spoiled = true;
                 short.missing
             }
             None => 0,
@@ -197,9 +198,14 @@ impl Store for Wire {
         batch: Batch,
     ) -> impl Future<Output = Result<Appended, AppendError>> + Send + 'static + use<> {
         let (wire, room, lease) = (self.clone(), room.clone(), lease.clone());
+        self.line.tray.pile().sends(lease.epoch, batch.number);
         async move {
             let unknown = || AppendError::Unknown { why: "no answer".into() };
             wire.line.way().await;
+            // What waits for the line goes out when it is back, however late that is.
+            while wire.line.is_cut() && wire.line.bug == Some(Bug::FencingForgotten) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
             if wire.line.is_cut() {
                 // Where nobody could be called nothing was written; where the line went dead
                 // nobody knows, although nothing was.
@@ -306,8 +312,13 @@ impl Store for Wire {
 
     async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<(), Error> {
         let there = self.there().await;
-        if there.is_err() && self.line.bug == Some(Bug::RenewalsUnheard) {
-            return Ok(());
+        match self.line.bug {
+            Some(Bug::RenewalsUnheard) if there.is_err() => return Ok(()),
+            Some(Bug::FencingForgotten) => {
+                let _ = self.store.renew(lease, ttl_ms).await;
+                return Ok(());
+            }
+            _ => {}
         }
         there?;
         self.back(self.store.renew(lease, self.lasts(ttl_ms)).await).await
