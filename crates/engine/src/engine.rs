@@ -131,7 +131,7 @@ async fn keep_house(
 /// Proposes the silent ones of one room. The writer looks at each again.
 pub async fn sweep(handle: RoomHandle) -> u64 {
     let looking = handle.clone();
-    let silent = tokio::task::spawn_blocking(move || find_silent(&looking)).await;
+    let silent = tokio::task::spawn_blocking(move || silent(&looking)).await;
     let mut lapsed = 0;
     for tickets in silent.unwrap_or_default().chunks(LAPSE_MAX) {
         match handle.send(lapse(tickets.to_vec())).await {
@@ -148,7 +148,8 @@ pub async fn sweep(handle: RoomHandle) -> u64 {
     lapsed
 }
 
-fn find_silent(handle: &RoomHandle) -> Vec<Ticket> {
+/// Who has been silent for too long, by the newest board. Takes its time in a long line.
+pub fn silent(handle: &RoomHandle) -> Vec<Ticket> {
     let board = handle.board();
     let state = board.state();
     let Some(settings) = state.settings() else { return Vec::new() };

@@ -21,7 +21,7 @@ mod task;
 mod waits;
 
 pub use config::{Config, Vault};
-pub use engine::{Engine, sweep};
+pub use engine::{Engine, silent, sweep};
 pub use error::{OpenError, Unanswered};
 pub use handle::{
     Answer, Answers, Beacon, BoardGuard, COMMANDS_MAX, Commands, OutlookGuard, RoomHandle,

@@ -214,7 +214,9 @@ impl<S: Store, K: Sink> Relay<S, K> {
         let due = progress.kept_when + self.pace.advance_every;
         let mut look = LOOK_EVERY;
         loop {
+            // In order, so that a run of the simulator repeats.
             tokio::select! {
+                biased;
                 more = &mut more => return more.map(|_| ()),
                 () = sleep_until(due), if progress.kept < progress.at => {
                     return self.keep(progress).await;

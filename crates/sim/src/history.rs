@@ -30,6 +30,13 @@ pub struct History {
     pub states: Vec<Reached>,
     /// Looks at the room while its owner was healthy: who waited, and what could have entered.
     pub chances: Vec<Chance>,
+    /// When each event of the log was decided, in milliseconds of one clock that all share; empty
+    /// where nobody looked.
+    pub decided: Vec<u64>,
+    /// People who were heard of, by the same clock, where whoever heard them could say so.
+    pub heard: Vec<HeardOf>,
+    /// Every lease of the room that the store granted, in order. None are known of a real run.
+    pub grants: Vec<Grant>,
     /// Ids that were tried on a room and did not come from it unaltered.
     pub forgeries: Vec<Forgery>,
     /// Whether the store lost acknowledged data on purpose (wiped, restored from an older copy):
@@ -114,6 +121,20 @@ pub struct Chance {
     pub admits: bool,
     /// Unclaimed or ended slots whose time has passed and that are still taken.
     pub overdue_slots: u64,
+}
+
+/// Somebody was heard of at an instance that was well, and in touch with the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeardOf {
+    pub ticket: Ticket,
+    pub at_ms: u64,
+}
+
+/// From this moment on nobody else decides for the room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    pub at: Moment,
+    pub epoch: Epoch,
 }
 
 #[derive(Clone, Debug)]

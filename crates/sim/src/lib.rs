@@ -8,4 +8,5 @@ pub mod history;
 pub mod model;
 pub mod rehearsal;
 pub mod rng;
+#[cfg(feature = "world")]
 pub mod world;

@@ -21,6 +21,15 @@ pub fn run(args: &Args) -> Outcome {
 /// overflow check left on.
 pub fn command(seeds: u64, first: Option<u64>) -> Run {
     let run = Run::new("cargo run --quiet -p waitroom-sim --bin sim -- --seeds");
+    with(run, seeds, first)
+}
+
+/// The same with what is built already.
+pub fn run_built(seeds: u64) -> Run {
+    with(Run::new("target/debug/sim --seeds"), seeds, None)
+}
+
+fn with(run: Run, seeds: u64, first: Option<u64>) -> Run {
     let run = run.arg(seeds.to_string());
     match first {
         Some(seed) => run.arg("--seed").arg(seed.to_string()),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use waitroom_core::{Board, Epoch, Event, Room, Timestamp};
-use waitroom_store::{Appended, Lease, LeaseName, Store};
+use waitroom_store::{Appended, Error, Lease, LeaseName, Store};
 
 /// All that a tenure begins with.
 pub(super) struct Opening {
@@ -44,7 +44,9 @@ impl<S: Store> Task<S> {
         let mut writer = Writer::open(recovered.room, recovered.head, Epoch(lease.epoch), now);
         writer.learn_on(waits);
         let outlook = writer.outlook(now);
-        let first = writer.cut().expect("opening an epoch is an event");
+        // A newer epoch is in the log already: reading took longer than the lease lasted.
+        let newer = Error::Lost { epoch: writer.state().epoch().0 };
+        let first = writer.cut().ok_or(newer)?;
         let tip =
             append(&*self.store, &self.shared, &lease, &first).await.map_err(OpenError::Append)?;
         let mut draws = DrawKeeper::default();

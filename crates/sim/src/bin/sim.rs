@@ -2,11 +2,12 @@
 //!
 //! A failing seed is printed with the commit and replays exactly with `--seed S`.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use waitroom_sim::world::{Totals, run};
+use waitroom_sim::world::{Bug, Totals, run};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,12 +15,16 @@ fn main() -> ExitCode {
         let at = arguments.iter().position(|it| it == name)?;
         arguments.get(at + 1)?.parse::<u64>().ok()
     };
-    let known = |it: &String| ["--seeds", "--seed", "--first"].contains(&it.as_str());
+    let known = |it: &String| ["--seeds", "--seed", "--first", "--bug"].contains(&it.as_str());
     let odd = arguments.iter().find(|it| it.starts_with('-') && !known(it));
     if odd.is_some() || (value("--seeds").is_none() && value("--seed").is_none()) {
         eprintln!("usage: sim --seeds N [--first S]   runs N seeds");
         eprintln!("       sim --seed S                replays one");
+        eprintln!("       sim --seeds N --bug NAME    which of N seeds show a planted bug");
         return ExitCode::from(64);
+    }
+    if let Some(at) = arguments.iter().position(|it| it == "--bug") {
+        return find(arguments.get(at + 1), value("--seeds").unwrap_or(0));
     }
     let (first, seeds) = match value("--seed") {
         Some(seed) => (seed, 1),
@@ -58,6 +63,24 @@ fn main() -> ExitCode {
     }
     println!("{} passed, {} failed", seeds - failed.len() as u64, failed.len());
     if failed.is_empty() && quiet.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Which seeds show a bug that is planted in them, and to which promises.
+fn find(name: Option<&String>, seeds: u64) -> ExitCode {
+    let named = |bug: &Bug| name.is_some_and(|name| format!("{bug:?}") == *name);
+    let Some(bug) = Bug::ALL.iter().map(|(_, bug)| *bug).find(named) else {
+        let all: Vec<String> = Bug::ALL.iter().map(|(_, bug)| format!("{bug:?}")).collect();
+        eprintln!("there is no such bug; there are {}", all.join(", "));
+        return ExitCode::from(64);
+    };
+    for seed in 0..seeds {
+        let started = Instant::now();
+        let found = run(seed, Some(bug)).violations;
+        let promises: BTreeSet<u8> = found.iter().map(|it| it.promise).collect();
+        let first = found.first().map_or("nothing is wrong", |it| &it.said);
+        println!("seed {seed} in {:.1?}: promises {promises:?}; {first}", started.elapsed());
+    }
+    ExitCode::SUCCESS
 }
 
 /// One seed: its totals, and what is wrong with it. A panic is a failure like any other.

@@ -1,12 +1,14 @@
 //! The checkers: one file per promise of the design (section 7), named after it.
 //!
-//! Lives here: the table of promises, and what several checkers need (`told.rs`, `horizon.rs`, `quick.rs`).
+//! Lives here: the table of promises, and what several checkers need (`told.rs`, `heard.rs`, `horizon.rs`,
+//! `quick.rs`).
 //! Each checker takes a history and returns what is wrong with it; it folds the log by itself,
 //! with plain maps, and never asks the core to decide or absorb anything, so a mistake of the
 //! core cannot excuse itself. Only the published arithmetic of a draw is shared, because that
 //! one is pinned by test vectors of a second implementation.
 //! To add a promise: a file here, a row in [`PROMISES`], two planted bugs in `tests/check/`.
 
+mod heard;
 mod horizon;
 mod quick;
 mod told;

@@ -3,10 +3,12 @@
 //! A slot is taken by the admission and held until no gate can accept the pass: until its end plus
 //! leeway, or until every gate confirmed the end, which is a `Release` that somebody asked for.
 //! This file works out that time itself. An end that frees the slot earlier is reported as such,
-//! for then the count in the room is too low whether or not the next admission shows it.
+//! for then the count in the room is too low whether or not the next admission shows it. No pass is
+//! handed out for a slot that somebody already knows to be free.
 
 use waitroom_core::{Command, Entry, Millis, Reply, Ticket, Timestamp, What};
 
+use super::horizon::Horizon;
 use super::quick::{Map, Set};
 use crate::history::{History, Outcome, Violation};
 
@@ -15,6 +17,7 @@ const PROMISE: u8 = 4;
 pub fn check(history: &History) -> Vec<Violation> {
     let confirmed = confirmed_by_gates(history);
     let mut found = Vec::new();
+    let mut freed: Map<Ticket, u64> = Map::default();
     let mut slots: Map<Ticket, Slot> = Map::default();
     let (mut max_active, mut leeway) = (0, Millis(0));
     for it in &history.log {
@@ -61,10 +64,12 @@ pub fn check(history: &History) -> Vec<Violation> {
                     }
                     _ => {
                         slots.remove(ticket);
+                        freed.insert(*ticket, index);
                     }
                 }
             }
             What::Released { ticket } => {
+                freed.insert(*ticket, index);
                 if let Some(Slot::Held { until }) = slots.remove(ticket)
                     && at < until
                     && !confirmed.contains(ticket)
@@ -79,7 +84,30 @@ pub fn check(history: &History) -> Vec<Violation> {
             _ => {}
         }
     }
+    passes_have_slots(history, &freed, &mut found);
     found
+}
+
+/// A pass is handed out for a slot. Once anybody has heard of a version in which the slot is free,
+/// whoever asks from then on gets no pass for it, at whichever instance they ask.
+fn passes_have_slots(history: &History, freed: &Map<Ticket, u64>, found: &mut Vec<Violation>) {
+    let horizon = Horizon::of(history);
+    for call in &history.calls {
+        let Outcome::Answered { reply, .. } = &call.outcome else { continue };
+        let (Reply::Claimed { ticket, .. } | Reply::Renewed { ticket, .. }) = reply else {
+            continue;
+        };
+        if let Some(index) = freed.get(ticket).filter(|index| **index <= horizon.before(call.sent))
+        {
+            found.push(Violation::new(
+                PROMISE,
+                format!(
+                    "client {} was handed a pass of {ticket}, whose slot is free since event {index}",
+                    call.client
+                ),
+            ));
+        }
+    }
 }
 
 enum Slot {

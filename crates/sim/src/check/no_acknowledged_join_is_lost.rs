@@ -6,6 +6,7 @@
 //! A join in the log that no answer told of must be one whose outcome is unknown: there are never
 //! more of those, per person (identity, key, metadata), than calls that ended unknown. A call
 //! makes at most one ticket; a retry is a call of its own.
+//! A place that lapses was silent; see `heard.rs`.
 //! When the store lost data on purpose, a missing place is not a violation as such; then nobody
 //! who presents it may be answered as if it were still theirs, once the log has gone on without it.
 
@@ -97,6 +98,7 @@ pub fn check(history: &History) -> Vec<Violation> {
     } else {
         numbers_never_change(history, &tickets, &mut found);
     }
+    found.extend(super::heard::check(history));
     found
 }
 

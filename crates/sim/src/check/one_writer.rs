@@ -1,15 +1,16 @@
 //! Promise 14: one writer. Epochs never go down; no append of an old lease after a newer one; no
 //! number is given twice.
 //!
-//! Judged on the log alone: indexes from 1 without a gap; epochs that never fall, each begun by
+//! Judged on the log: indexes from 1 without a gap; epochs that never fall, each begun by
 //! its own `Opened` and by nothing else, under one nonce; batches counted from 0 within an epoch,
 //! one chain hash each and another one for the next; time that never runs backwards; numbers
-//! dense in every lane.
+//! dense in every lane. And on answers, where leases are known: nobody who asked after a lease was
+//! granted is answered under an older one; and no number is told to two people as theirs.
 
-use waitroom_core::{LaneId, Ticket, Timestamp, What};
+use waitroom_core::{Fresh, LaneId, Reply, Ticket, Timestamp, What};
 
-use super::quick::Map;
-use crate::history::{History, Logged, Violation};
+use super::quick::{Map, Set};
+use crate::history::{History, Logged, Outcome, Violation};
 
 const PROMISE: u8 = 14;
 
@@ -36,7 +37,51 @@ pub fn check(history: &History) -> Vec<Violation> {
         }
         before = Some(it);
     }
+    nobody_speaks_for_another(history, &mut found);
+    no_number_is_told_twice(history, &mut found);
     found
+}
+
+/// An answer of version `v` was given under the epoch of event `v`. Whoever asked after a newer
+/// lease was granted is answered under that one: an owner that was frozen or cut off must have
+/// noticed by its own clock, for nothing else tells it before it answers what needs no append.
+fn nobody_speaks_for_another(history: &History, found: &mut Vec<Violation>) {
+    for call in &history.calls {
+        let Outcome::Answered { version, .. } = call.outcome else { continue };
+        let granted = history.grants.partition_point(|grant| grant.at < call.sent);
+        let (Some(grant), Some(event)) = (
+            granted.checked_sub(1).map(|last| history.grants[last]),
+            version.checked_sub(1).and_then(|place| history.log.get(place as usize)),
+        ) else {
+            continue;
+        };
+        if event.epoch < grant.epoch {
+            found.push(Violation::new(
+                PROMISE,
+                format!(
+                    "client {} asked after epoch {} was granted and was answered under epoch {}, \
+                     at version {version}",
+                    call.client, grant.epoch.0, event.epoch.0
+                ),
+            ));
+        }
+    }
+}
+
+/// What one owner has told somebody no other gives to another, whatever became of the log.
+fn no_number_is_told_twice(history: &History, found: &mut Vec<Violation>) {
+    if history.store_lost_data {
+        return;
+    }
+    let mut told = Set::default();
+    for call in &history.calls {
+        let Outcome::Answered { reply, .. } = &call.outcome else { continue };
+        let Reply::Joined { ticket, fresh: Fresh::New, .. } = reply else { continue };
+        if !told.insert(*ticket) {
+            let said = format!("client {} was given {ticket}, as another was before", call.client);
+            found.push(Violation::new(PROMISE, said));
+        }
+    }
 }
 
 fn follows(before: Option<&Logged>, it: &Logged, broken: &mut impl FnMut(String)) {

@@ -3,7 +3,8 @@
 //! A checker that was never seen to fail is not known to work. Every promise has at least two
 //! bugs here, one of them off by one; a run with a bug is judged by the same checkers as any other.
 //! Some bugs sit between the room and its surroundings (settings, replies, durability, boards),
-//! some falsify the log that is judged; none of them is in the core itself.
+//! some falsify the log that is judged, some sit between whole instances, the store and the bus;
+//! none of them is in the core or in the engine.
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,10 +69,39 @@ pub enum Bug {
     TailOffByOne,
     /// 15: a snapshot forgets who moved.
     SnapshotForgets,
+    /// 4 and 14: the store takes the batches of former owners as well, and tells them nothing.
+    FencingForgotten,
+    /// 4 and 5: whoever takes a room over does not wait for the last batch.
+    TakeoverOneBatchShort,
+    /// 5: whoever takes a room over finds one token in the bucket.
+    OneTokenAtTakeover,
+    /// 14: an owner believes in its lease one tick longer than it may last.
+    LeaseOneTickTooLong,
+    /// 14: a renewal that nobody could be asked for counts as kept.
+    RenewalsUnheard,
+    /// 14: a room is given away before the last batch is durable.
+    GivenBeforeDurable,
+    /// 1: a request that arrives twice loses its key on the way.
+    SecondCopyWithoutKey,
+    /// 8: a follower answers with whatever it has.
+    FollowersShowOld,
+    /// 8: a follower answers although the visitor has seen one version more.
+    FollowersShowOneOlder,
+    /// 10: the cursor moves when events are read, not when they are held.
+    CursorBeforeDelivery,
+    /// 10: a relay that begins again goes on one event too far.
+    CursorOffByOne,
+    /// 10: of a batch that is held in part, one message more counts as held.
+    PartOffByOne,
 }
 
 impl Bug {
-    pub const ALL: [(u8, Bug); 30] = [
+    /// Whether it sits between whole instances.
+    pub fn is_of_machines(self) -> bool {
+        self as u8 >= Bug::FencingForgotten as u8
+    }
+
+    pub const ALL: [(u8, Bug); 44] = [
         (1, Bug::AnswersBeforeDurable),
         (1, Bug::AnswersOneRoundTooMany),
         (2, Bug::ForgetsWhoJoins),
@@ -102,5 +132,19 @@ impl Bug {
         (14, Bug::NumberTwice),
         (15, Bug::TailOffByOne),
         (15, Bug::SnapshotForgets),
+        (4, Bug::FencingForgotten),
+        (4, Bug::TakeoverOneBatchShort),
+        (14, Bug::FencingForgotten),
+        (5, Bug::TakeoverOneBatchShort),
+        (5, Bug::OneTokenAtTakeover),
+        (14, Bug::LeaseOneTickTooLong),
+        (14, Bug::RenewalsUnheard),
+        (14, Bug::GivenBeforeDurable),
+        (1, Bug::SecondCopyWithoutKey),
+        (8, Bug::FollowersShowOld),
+        (8, Bug::FollowersShowOneOlder),
+        (10, Bug::CursorBeforeDelivery),
+        (10, Bug::CursorOffByOne),
+        (10, Bug::PartOffByOne),
     ];
 }

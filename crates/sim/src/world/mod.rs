@@ -8,6 +8,7 @@
 
 mod bug;
 mod instance;
+mod machines;
 mod owners;
 mod people;
 mod profile;
@@ -64,9 +65,10 @@ pub struct Outcomes {
 /// Runs one seed to its end and judges it.
 pub fn run(seed: u64, bug: Option<Bug>) -> Outcomes {
     let mut rng = Rng::new(seed);
-    let profile = Profile::of(seed, START, &mut rng);
+    let profile = Profile::of(Weather::of(seed, bug), START, &mut rng);
     let clock = ManualClock::at(0);
     match profile.weather {
+        Weather::Machines => machines::run(seed, rng, profile, bug),
         Weather::Cluster => {
             let store = MemoryStore::new(Seams::seeded(clock.clone(), seed));
             let again = store.clone();

@@ -1,5 +1,6 @@
 //! What kind of room and what kind of weather a seed stands for.
 
+use super::bug::Bug;
 use crate::rng::Rng;
 use waitroom_core::settings::{ClaimMode, DrawSettings, LaneSettings, NoShow, Rate, Returning};
 use waitroom_core::{Millis, Settings, Timestamp};
@@ -9,8 +10,21 @@ use waitroom_core::{Millis, Settings, Timestamp};
 pub enum Weather {
     /// Several instances share a store; owners are paused, cut off, killed and fenced.
     Cluster,
+    /// Whole instances with letters between them; see `machines`.
+    Machines,
     /// One instance on a disk that tears, drops, fills up and fails to sync.
     Disk,
+}
+
+impl Weather {
+    /// Which weather a seed stands for. A bug shows only where it is planted.
+    pub fn of(seed: u64, bug: Option<Bug>) -> Weather {
+        match (seed % 4, bug.map(Bug::is_of_machines)) {
+            (_, Some(true)) | (2, None) => Weather::Machines,
+            (0 | 2, _) => Weather::Cluster,
+            _ => Weather::Disk,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -26,11 +40,10 @@ pub struct Profile {
 
 impl Profile {
     /// The run begins at `start` (wall clock).
-    pub fn of(seed: u64, start: Timestamp, rng: &mut Rng) -> Profile {
-        let weather = if seed.is_multiple_of(2) { Weather::Cluster } else { Weather::Disk };
+    pub fn of(weather: Weather, start: Timestamp, rng: &mut Rng) -> Profile {
         Profile {
             weather,
-            instances: if weather == Weather::Cluster { 2 + rng.below(2) as usize } else { 1 },
+            instances: if weather == Weather::Disk { 1 } else { 2 + rng.below(2) as usize },
             settings: settings(start, rng),
             clients: 20 + rng.below(120) as u32,
             commands: 2_000,

@@ -21,6 +21,16 @@ pub struct Totals {
     pub admissions: u64,
     pub draws: u64,
     pub forgeries: u64,
+    pub letters: u64,
+    pub letters_late: u64,
+    pub letters_twice: u64,
+    pub letters_lost: u64,
+    pub leases_expired: u64,
+    pub handovers: u64,
+    pub drifting_clocks: u64,
+    pub sink_troubles: u64,
+    pub told_again: u64,
+    pub bus_lapses: u64,
 }
 
 impl Totals {
@@ -30,12 +40,20 @@ impl Totals {
         }
     }
 
-    pub fn fields(&self) -> [(&'static str, u64); 17] {
+    /// What became of the letters between instances.
+    pub(super) fn note(&mut self, letters: &super::machines::Delivered) {
+        self.letters += letters.sent;
+        self.letters_late += letters.late;
+        self.letters_twice += letters.twice;
+        self.letters_lost += letters.lost;
+    }
+
+    pub fn fields(&self) -> [(&'static str, u64); 27] {
         let mut copy = *self;
         copy.fields_mut().map(|(name, value)| (name, *value))
     }
 
-    fn fields_mut(&mut self) -> [(&'static str, &mut u64); 17] {
+    fn fields_mut(&mut self) -> [(&'static str, &mut u64); 27] {
         [
             ("commands", &mut self.commands),
             ("events", &mut self.events),
@@ -54,6 +72,16 @@ impl Totals {
             ("admissions", &mut self.admissions),
             ("draws", &mut self.draws),
             ("forgeries", &mut self.forgeries),
+            ("letters", &mut self.letters),
+            ("letters late", &mut self.letters_late),
+            ("letters twice", &mut self.letters_twice),
+            ("letters lost", &mut self.letters_lost),
+            ("leases expired", &mut self.leases_expired),
+            ("handovers", &mut self.handovers),
+            ("drifting clocks", &mut self.drifting_clocks),
+            ("sink troubles", &mut self.sink_troubles),
+            ("told again", &mut self.told_again),
+            ("bus forgot", &mut self.bus_lapses),
         ]
     }
 

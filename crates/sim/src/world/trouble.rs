@@ -10,12 +10,12 @@ impl<S: Store + Clone> World<S> {
         match (self.profile.weather, self.rng.below(10)) {
             (_, 0..3) => self.crash(i),
             (_, 3) => self.clock_jumps(i),
-            (Weather::Cluster, 4..7) => {
+            (Weather::Cluster | Weather::Machines, 4..7) => {
                 // Long enough for another to take over.
                 self.instances[i].paused_until = self.now + 500 + self.rng.below(20_000);
                 self.totals.pauses += 1;
             }
-            (Weather::Cluster, _) => {
+            (Weather::Cluster | Weather::Machines, _) => {
                 self.instances[i].cut_off_until = self.now + 500 + self.rng.below(20_000);
                 self.totals.partitions += 1;
             }

@@ -3,7 +3,7 @@
 use super::bug::Bug;
 use crate::history::{History, Logged};
 use std::collections::BTreeMap;
-use waitroom_core::{Epoch, Hold, Millis, Status, Ticket, What, codec};
+use waitroom_core::{AdmitWhy, Epoch, Hold, Millis, Status, Ticket, What, codec};
 use waitroom_store::{Head, RoomName, SinkName, Store};
 
 /// Reads every committed batch before anybody can trim it away.
@@ -157,6 +157,7 @@ pub(super) fn falsify(history: &mut History, bug: Bug) {
         }
         Bug::NumberTwice => number_twice(log),
         Bug::OneMoreAfterPause => admit_in_the_pause(log),
+        Bug::OneTokenAtTakeover => admit_at_takeover(log),
         _ => {}
     }
 }
@@ -192,6 +193,21 @@ fn admit_in_the_pause(log: &mut [Logged]) {
                 log[pause + 1].event = moved;
                 renumber(log);
                 return;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The first who is let in after a takeover is let in with it.
+fn admit_at_takeover(log: &mut [Logged]) {
+    let mut opened = None;
+    for it in log {
+        match (&it.event.what, opened) {
+            (What::Opened { .. }, _) => opened = Some(it.event.at),
+            (What::Admitted { why: AdmitWhy::Paced, .. }, Some(at)) => {
+                it.event.at = at;
+                opened = None;
             }
             _ => {}
         }

@@ -1,8 +1,10 @@
 //! Planted bugs for promise 4.
 
 use crate::story::{Story, what_of};
-use crate::{caught, clean};
-use waitroom_core::{AdmitWhy, Command, Ending, Entry, Millis, Reply, Ticket, Timestamp, What};
+use crate::{caught, clean, passes};
+use waitroom_core::{
+    AdmitWhy, Command, Ending, Entry, Fresh, Millis, Reply, Ticket, Timestamp, What,
+};
 use waitroom_sim::history::Moment;
 
 fn two_slots() -> (Story, [Ticket; 4]) {
@@ -152,5 +154,21 @@ fn a_restart_frees_no_slot() {
     story.wait(1_000);
     clean(&story.history_for_now());
     story.admit(c);
+    caught(4, &story.told());
+}
+
+#[test]
+fn a_pass_for_a_slot_that_somebody_knows_to_be_free_is_caught() {
+    let (mut story, [a, ..]) = two_slots();
+    story.admit(a);
+    let session = story.claim(1, a);
+    story.now = story.leave(1, a);
+    story.push(What::Released { ticket: a });
+    // Nobody has heard of that yet: the answer may have been given before.
+    let mut before = story.clone();
+    before.tell_claim(1, a, session, Fresh::Repeat);
+    passes(4, &before.told());
+    story.join(5);
+    story.tell_claim(1, a, session, Fresh::Repeat);
     caught(4, &story.told());
 }

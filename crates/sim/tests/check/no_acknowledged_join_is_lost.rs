@@ -2,8 +2,8 @@
 
 use crate::story::{Story, keyed, known, refused, reply_of, version_of};
 use crate::{caught, clean, passes};
-use waitroom_core::{Command, Fresh, Join, Refusal, Reply, Status, Ticket};
-use waitroom_sim::history::{History, Moment, Outcome};
+use waitroom_core::{Command, Fresh, Join, Millis, Refusal, Reply, Status, Ticket};
+use waitroom_sim::history::{HeardOf, History, Moment, Outcome};
 
 fn three_join() -> History {
     let mut story = Story::new(|_| {});
@@ -149,4 +149,33 @@ fn a_lost_place_that_answers_with_the_next_persons_status_is_caught() {
     caught(1, &a_store_that_lost_data(Reply::Refused(Refusal::WrongStatus { status })));
     let ticket = Ticket::new(0, 0);
     caught(1, &a_store_that_lost_data(Reply::Over { ticket, status, fresh: Fresh::New }));
+}
+
+/// Somebody lapses who may be silent for 20 s and was heard of so long before.
+fn lapses_after(silent_ms: u64) -> History {
+    let mut story = Story::new(|settings| settings.heartbeat_timeout = Millis(20_000));
+    let ticket = story.join(1);
+    story.wait(60_000);
+    story.lapse(ticket);
+    let mut history = story.told();
+    history.decided = vec![100_000; history.log.len()];
+    history.heard = vec![HeardOf { ticket, at_ms: 100_000 - silent_ms }];
+    history
+}
+
+#[test]
+fn a_place_that_lapses_although_its_visitor_was_heard_of_is_caught() {
+    // Eight seconds for the word to get there, and a twentieth for clocks that run apart.
+    clean(&lapses_after(7_999));
+    caught(1, &lapses_after(8_000));
+    caught(1, &lapses_after(18_999));
+    clean(&lapses_after(19_000));
+}
+
+#[test]
+fn who_is_heard_of_after_the_end_was_silent_before_it() {
+    let mut history = lapses_after(19_000);
+    let ticket = history.heard[0].ticket;
+    history.heard.push(HeardOf { ticket, at_ms: 100_001 });
+    clean(&history);
 }

@@ -1,9 +1,9 @@
 //! Planted bugs for promise 14.
 
-use crate::story::Story;
-use crate::{caught, clean};
-use waitroom_core::{Epoch, LaneId, Timestamp, What};
-use waitroom_sim::history::History;
+use crate::story::{Story, keyed, version_of};
+use crate::{caught, clean, passes};
+use waitroom_core::{Epoch, Fresh, LaneId, Timestamp, What};
+use waitroom_sim::history::{Grant, History, Moment};
 
 /// Two epochs; the second begins with the event at this place.
 fn two_epochs() -> (History, usize) {
@@ -104,4 +104,42 @@ fn time_that_runs_back_by_one_millisecond_is_caught() {
         let last = history.log.last_mut().expect("a log");
         last.event.at = Timestamp(last.event.at.0 - 1);
     });
+}
+
+/// The first two have joined when the second lease is granted; the third asks after that.
+fn leased() -> (History, u64) {
+    let (mut history, second) = two_epochs();
+    let grant = |at, epoch| Grant { at: Moment(at), epoch: Epoch(epoch) };
+    history.grants = vec![grant(0, 1), grant(4, 2)];
+    clean(&history);
+    (history, second as u64)
+}
+
+#[test]
+fn an_answer_under_the_old_lease_to_somebody_who_asked_after_the_new_one_is_caught() {
+    let (mut history, last_of_the_old) = leased();
+    *version_of(&mut history.calls[2]) = last_of_the_old + 1;
+    passes(14, &history);
+    *version_of(&mut history.calls[2]) = last_of_the_old;
+    caught(14, &history);
+}
+
+#[test]
+fn who_asked_just_before_the_new_lease_may_still_be_answered_under_the_old_one() {
+    let (mut history, last_of_the_old) = leased();
+    *version_of(&mut history.calls[2]) = last_of_the_old;
+    history.grants[1].at = history.calls[2].sent;
+    passes(14, &history);
+    history.grants[1].at = Moment(history.calls[2].sent.0 - 1);
+    caught(14, &history);
+}
+
+#[test]
+fn a_number_that_two_people_were_told_is_theirs_is_caught_whatever_the_log_says() {
+    let mut story = Story::new(|_| {});
+    let ana = story.join_as(1, keyed(1));
+    story.tell_join(1, keyed(1), ana, Fresh::Repeat);
+    passes(14, &story.history_for_now());
+    story.tell_join(2, keyed(2), ana, Fresh::New);
+    caught(14, &story.told());
 }

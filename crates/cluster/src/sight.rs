@@ -1,0 +1,72 @@
+//! The view of one instance in the hands of somebody else: the simulator, whose messages travel
+//! over no streams.
+//!
+//! Lives here: the same decisions, word for word, by forwarding. Stays out: any of its own.
+
+use crate::about::About;
+use crate::view::View;
+use waitroom_engine::Stance;
+
+/// What one instance knows of all, and what follows from it. Time is handed in.
+#[derive(Debug)]
+pub struct Sight(View);
+
+impl Sight {
+    pub fn new(me: &str, mine: About) -> Sight {
+        Sight(View::new(me, mine))
+    }
+
+    /// What we say of ourselves.
+    pub fn mine(&self) -> &About {
+        self.0.mine()
+    }
+
+    pub fn change_mine(&mut self, change: impl FnOnce(&mut About)) {
+        self.0.change_mine(change);
+    }
+
+    /// The store's list of everybody. Says whether that changes anything.
+    pub fn members(&mut self, members: Vec<(String, About)>, now_ms: u64) -> bool {
+        self.0.members(members, now_ms)
+    }
+
+    /// What somebody said of themselves, directly.
+    pub fn told(&mut self, name: &str, about: About) -> bool {
+        self.0.told(name, about)
+    }
+
+    pub fn stance(&self, room: &str, now_ms: u64) -> Stance {
+        self.0.stance(room, now_ms)
+    }
+
+    /// Which of the others owns a room, as far as we heard.
+    pub fn owner(&self, room: &str) -> Option<&str> {
+        self.0.owner(room).map(|(name, _)| name)
+    }
+
+    pub fn others(&self) -> Vec<String> {
+        self.0.others().map(str::to_owned).collect()
+    }
+
+    /// Rooms that this one of the others owns.
+    pub fn rooms_of(&self, name: &str) -> Vec<String> {
+        self.0.rooms_of(name)
+    }
+
+    pub fn reported(&mut self, name: &str, now_ms: u64) {
+        self.0.reported(name, now_ms);
+    }
+
+    /// Says whether it is the first word of that one about the room.
+    pub fn shows(&mut self, name: &str, room: &str, version: u64) -> bool {
+        self.0.shows(name, room, version)
+    }
+
+    pub fn hears_all(&self, now_ms: u64) -> bool {
+        self.0.hears_all(now_ms)
+    }
+
+    pub fn shown(&self, room: &str) -> u64 {
+        self.0.shown(room)
+    }
+}
