@@ -4,7 +4,7 @@
 //! Lives here: the same decisions, word for word, by forwarding. Stays out: any of its own.
 
 use crate::about::About;
-use crate::view::View;
+use crate::view::{Shown, View};
 use waitroom_engine::Stance;
 
 /// What one instance knows of all, and what follows from it. Time is handed in.
@@ -39,9 +39,14 @@ impl Sight {
         self.0.stance(room, now_ms)
     }
 
-    /// Which of the others owns a room, as far as we heard.
-    pub fn owner(&self, room: &str) -> Option<&str> {
-        self.0.owner(room).map(|(name, _)| name)
+    /// Which of the others owns a room, as far as we heard, and in which epoch.
+    pub fn owner(&self, room: &str) -> Option<(&str, u32)> {
+        self.0.owner(room)
+    }
+
+    /// The room cannot be opened here.
+    pub fn failed(&mut self, room: &str, now_ms: u64) {
+        self.0.failed(room, now_ms);
     }
 
     pub fn others(&self) -> Vec<String> {
@@ -58,8 +63,8 @@ impl Sight {
     }
 
     /// Says whether it is the first word of that one about the room.
-    pub fn shows(&mut self, name: &str, room: &str, version: u64) -> bool {
-        self.0.shows(name, room, version)
+    pub fn shows(&mut self, name: &str, room: &str, epoch: u32, version: u64) -> bool {
+        self.0.shows(name, room, Shown { epoch, version })
     }
 
     pub fn hears_all(&self, now_ms: u64) -> bool {
@@ -68,5 +73,13 @@ impl Sight {
 
     pub fn shown(&self, room: &str) -> u64 {
         self.0.shown(room)
+    }
+
+    pub fn shown_lately(&self, room: &str, within_ms: u64, now_ms: u64) -> u64 {
+        self.0.shown_lately(room, within_ms, now_ms)
+    }
+
+    pub fn unheard_ms(&self, now_ms: u64) -> u64 {
+        self.0.unheard_ms(now_ms)
     }
 }

@@ -130,6 +130,7 @@ impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
                 }
             });
             tokio::select! {
+                biased;
                 result = over => return result,
                 () = sleep(LOOK_EVERY) => {
                     if let Ok(head) = store.committed_head(room).await {

@@ -5,7 +5,7 @@
 //! ends unknown. Who should own a room is decided by the cluster's own view; what is done about it,
 //! by the engine.
 
-use super::tray::{Letter, Tray};
+use super::tray::{Letter, Told, Tray};
 use super::wire::Wire;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use waitroom_cluster::{About, MEMBER_TTL, Sight};
 use waitroom_core::Timestamp;
-use waitroom_engine::{Answering, Answers, Commands, Heard, Peers, RoomHandle, Stance, Unanswered};
+use waitroom_engine::{Answering, Answers, Commands, Peers, RoomHandle, Stance, Unanswered};
 use waitroom_store::{Clock, Error, RoomName, Store};
 
 // The paces of the cluster's own links.
@@ -203,7 +203,9 @@ impl Neighbours {
                 }
                 let now = handle.now();
                 let since = std::mem::replace(mark, now);
-                (handle.board_guard().version(), handle.heard_since(since))
+                let heard = handle.heard_since(since);
+                let board = handle.board_guard();
+                Told { epoch: board.state().epoch().0, version: board.version(), heard }
             });
             self.tray.post(self.me, to, Letter::Report(told));
         }
@@ -246,11 +248,12 @@ impl Neighbours {
         }
     }
 
-    fn hear(&self, from: usize, told: Option<(u64, Vec<Heard>)>) {
+    fn hear(&self, from: usize, told: Option<Told>) {
         let name = name_of(from);
-        if let (Some((version, heard)), Some(handle)) = (told, self.handle()) {
-            handle.hear(&heard);
-            let first = self.sight().shows(&name, self.room.as_str(), version);
+        if let (Some(told), Some(handle)) = (told, self.handle()) {
+            handle.hear(&told.heard);
+            let Told { epoch, version, .. } = told;
+            let first = self.sight().shows(&name, self.room.as_str(), epoch, version);
             if first {
                 self.ring();
             }
@@ -272,7 +275,7 @@ impl Neighbours {
     // --- sending on
 
     fn dispatch(&self, sent: Sent) {
-        let owner = self.sight().owner(self.room.as_str()).map(str::to_owned);
+        let owner = self.sight().owner(self.room.as_str()).map(|(name, _)| name.to_owned());
         let owner = owner.and_then(|name| (0..self.lost.len()).find(|at| name_of(*at) == name));
         let Some(to) = owner else { return self.later(sent) };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -336,5 +339,23 @@ impl Peers for Neighbours {
 
     fn shown(&self, room: &RoomName) -> u64 {
         self.sight().shown(room.as_str())
+    }
+
+    fn shown_lately(&self, room: &RoomName, within_ms: u64) -> u64 {
+        self.sight().shown_lately(room.as_str(), within_ms, self.clock.now_ms())
+    }
+
+    fn unheard_ms(&self, _room: &RoomName) -> u64 {
+        self.sight().unheard_ms(self.clock.now_ms())
+    }
+
+    fn owner_epoch(&self, room: &RoomName) -> Option<u32> {
+        self.sight().owner(room.as_str()).map(|(_, epoch)| epoch)
+    }
+
+    fn failed(&self, room: &RoomName) {
+        let now_ms = self.clock.now_ms();
+        self.sight().failed(room.as_str(), now_ms);
+        self.change_mine(|_| ());
     }
 }

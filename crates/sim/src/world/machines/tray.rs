@@ -28,7 +28,15 @@ pub(super) enum Letter {
     About(About),
     /// Whom the sender has heard of, and which version it shows; nothing where the receiver owns
     /// nothing.
-    Report(Option<(u64, Vec<Heard>)>),
+    Report(Option<Told>),
+}
+
+/// A report about a room that the receiver owns.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) epoch: u32,
+    pub(super) version: u64,
+    pub(super) heard: Vec<Heard>,
 }
 
 #[derive(Clone, Debug)]
