@@ -21,7 +21,8 @@ use waitroom_core::{
 };
 use waitroom_engine::{Answer, RoomHandle, Submitted, Unanswered};
 use waitroom_pass::{
-    AdapterTokens, Binding, JoinTokens, LiveTickets, PassClaims, Passes, TicketTokens, Verifier,
+    AdapterTokens, Binding, JoinTokens, LiveMark, LiveTickets, PassClaims, Passes, TicketTokens,
+    Verifier,
 };
 use waitroom_store::{Clock, RoomName, seal::HashKey};
 
@@ -95,6 +96,8 @@ pub trait ClusterDesk: Send + Sync + 'static {
     /// Every instance that is there, and who owns which room.
     fn picture(&self) -> serde_json::Value;
     fn figures(&self) -> ClusterFigures;
+    /// Uses a live ticket up at the instance that wrote it. Says whether it was good.
+    fn use_live_ticket(&self, mark: LiveMark) -> Pending<'static, bool>;
 }
 
 /// What the cluster counts at this instance.

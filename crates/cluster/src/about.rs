@@ -1,7 +1,7 @@
 //! What an instance says of itself: in the store for everybody, and to its peers when it changes.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
@@ -13,9 +13,21 @@ pub struct About {
     /// It is going down: it owns nothing more.
     #[serde(default)]
     pub draining: bool,
+    /// It is coming up, and has not opened its rooms yet.
+    #[serde(default)]
+    pub starting: bool,
+    /// It has gone, in order: no gate of it lets anybody in any more.
+    #[serde(default)]
+    pub left: bool,
+    /// Under which it writes live tickets.
+    #[serde(default)]
+    pub writer: Option<u32>,
     /// The rooms that it owns, with their epochs.
     #[serde(default)]
     pub rooms: BTreeMap<String, u32>,
+    /// Rooms that it could not open: others should have them for a while.
+    #[serde(default)]
+    pub unable: BTreeSet<String>,
 }
 
 impl About {

@@ -7,9 +7,11 @@
 use crate::about::About;
 use crate::figures::Figures;
 use crate::link::{Letter, Link, Sent};
+use crate::tickets::UseUp;
 use crate::tls::Certificates;
 use crate::view::{Picture, View};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -20,6 +22,8 @@ use waitroom_store::{Clock, RoomName, Store};
 /// How long an instance counts as alive without a word: as long as its leases last, so that its
 /// rooms are free when it is gone.
 pub const MEMBER_TTL: Duration = Duration::from_secs(2);
+/// The part of that which is given away by whoever relies on being listed, as with leases.
+const DOUBT: u64 = 20;
 /// Four words fit in one life, as with leases.
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(500);
 /// How often the list is looked at: a part of the three seconds within which a room has a new owner.
@@ -64,13 +68,17 @@ pub struct Cluster {
     dirty: Notify,
     links: Mutex<BTreeMap<String, Link>>,
     rooms: OnceLock<Weak<dyn Rooms>>,
+    /// The others count with us until then, by our clock.
+    listed_until_ms: AtomicU64,
+    pub(crate) use_up: OnceLock<Arc<UseUp>>,
     pub figures: Figures,
 }
 
 impl Cluster {
     pub fn new(identity: Identity, clock: Arc<dyn Clock>) -> Arc<Cluster> {
         let address = identity.address.clone();
-        let mine = About { address, release: identity.release.clone(), ..About::default() };
+        let release = identity.release.clone();
+        let mine = About { address, release, starting: true, ..About::default() };
         Arc::new_cyclic(|itself| Cluster {
             itself: itself.clone(),
             view: Mutex::new(View::new(&identity.instance, mine)),
@@ -80,6 +88,8 @@ impl Cluster {
             dirty: Notify::new(),
             links: Mutex::default(),
             rooms: OnceLock::new(),
+            listed_until_ms: AtomicU64::new(0),
+            use_up: OnceLock::new(),
             figures: Figures::default(),
         })
     }
@@ -130,7 +140,12 @@ impl Cluster {
         ttl: Duration,
     ) -> Result<(), waitroom_store::Error> {
         let about = self.about().to_bytes();
-        store.announce(&self.identity.instance, about, ttl.as_millis() as u64).await
+        let (asked_ms, ttl_ms) = (self.clock.now_ms(), ttl.as_millis() as u64);
+        store.announce(&self.identity.instance, about, ttl_ms).await?;
+        // Counted from when we asked, and a part of it given away: the store began to count later,
+        // and its clock may run faster.
+        self.listed_until_ms.store(asked_ms + ttl_ms - ttl_ms / DOUBT, Ordering::Release);
+        Ok(())
     }
 
     async fn look_around<S: Store>(&self, store: &S) -> Result<(), waitroom_store::Error> {
@@ -139,7 +154,13 @@ impl Cluster {
             Some((member.instance, About::from_bytes(&member.about)?))
         };
         let members = members.into_iter().filter_map(named).collect();
-        let changed = self.view().members(members, self.clock.now_ms());
+        let (changed, again) = {
+            let (mut view, now_ms) = (self.view(), self.clock.now_ms());
+            (view.members(members, now_ms), view.try_again(now_ms))
+        };
+        if again {
+            self.tell_of_us();
+        }
         if changed {
             self.relink();
             self.ring();
@@ -179,9 +200,22 @@ impl Cluster {
         }
     }
 
-    /// Not here any more: nobody need wait until its time is up.
+    /// Not here any more, and no gate of it lets anybody in: nobody need wait until its time is up.
+    /// It is listed for as long as before, so that everybody sees that it left and was not lost.
     pub async fn leave<S: Store>(&self, store: &S) {
-        let _ = self.announce(store, Duration::from_millis(1)).await;
+        self.change_mine(|mine| mine.left = true);
+        let _ = self.announce(store, MEMBER_TTL).await;
+    }
+
+    /// The rooms there are have been opened here: from now on this one takes its share of others.
+    pub fn is_up(&self) {
+        self.change_mine(|mine| mine.starting = false);
+    }
+
+    /// A room could not be opened here: others should have it, and it is tried again later.
+    pub fn cannot_open(&self, room: &RoomName) {
+        self.view().failed(room.as_str(), self.clock.now_ms());
+        self.tell_of_us();
     }
 
     /// A room was made here, and somebody waits for it to open.
@@ -233,8 +267,13 @@ impl Cluster {
         }
     }
 
-    fn change_mine(&self, change: impl FnOnce(&mut About)) {
+    pub(crate) fn change_mine(&self, change: impl FnOnce(&mut About)) {
         self.view().change_mine(change);
+        self.tell_of_us();
+    }
+
+    /// What we say of ourselves has changed: everybody should know.
+    fn tell_of_us(&self) {
         self.links().values().for_each(|link| link.post(Letter::About));
         self.dirty.notify_one();
         self.ring();
@@ -246,6 +285,11 @@ impl Cluster {
         if let Some(link) = self.links().get(name) {
             link.post(Letter::Report(report));
         }
+    }
+
+    /// Hands a letter to the link to that instance. Says whether there is one that takes it.
+    pub(crate) fn hand(&self, name: &str, letter: Letter) -> bool {
+        self.links().get(name).is_some_and(|link| link.take(letter))
     }
 
     /// Whether a report to that instance was lost since this was asked last.
@@ -303,9 +347,12 @@ impl Peers for Cluster {
 
     fn owned(&self, room: &RoomName, epoch: u32) {
         self.figures.takeovers.one();
-        self.change_mine(|mine| {
-            mine.rooms.insert(room.to_string(), epoch);
-        });
+        self.view().opened(room.as_str(), epoch);
+        self.tell_of_us();
+    }
+
+    fn failed(&self, room: &RoomName) {
+        self.cannot_open(room);
     }
 
     fn parted(&self, room: &RoomName, head: Option<u64>) {
@@ -321,6 +368,10 @@ impl Peers for Cluster {
         self.view().owner(room.as_str()).is_some()
     }
 
+    fn owner_epoch(&self, room: &RoomName) -> Option<u32> {
+        self.view().owner(room.as_str()).map(|(_, epoch)| epoch)
+    }
+
     fn carry(&self, room: &RoomName, commands: Commands, hops: u8, answer: Answering) {
         let body = serde_json::to_vec(&commands).expect("commands are plain data");
         self.figures.sent_on.one();
@@ -333,6 +384,18 @@ impl Peers for Cluster {
 
     fn shown(&self, room: &RoomName) -> u64 {
         self.view().shown(room.as_str())
+    }
+
+    fn shown_lately(&self, room: &RoomName, within_ms: u64) -> u64 {
+        self.view().shown_lately(room.as_str(), within_ms, self.clock.now_ms())
+    }
+
+    fn is_listed(&self) -> bool {
+        self.clock.now_ms() < self.listed_until_ms.load(Ordering::Acquire)
+    }
+
+    fn unheard_ms(&self, _room: &RoomName) -> u64 {
+        self.view().unheard_ms(self.clock.now_ms())
     }
 }
 

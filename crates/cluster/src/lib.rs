@@ -15,6 +15,7 @@ mod link;
 mod rendezvous;
 mod reports;
 mod serve;
+mod tickets;
 mod tls;
 mod view;
 
@@ -28,5 +29,6 @@ pub use about::About;
 pub use cluster::{Cluster, Identity, MEMBER_TTL, Rooms};
 pub use figures::Figures;
 pub use serve::Service;
+pub use tickets::{UseUp, UsedTicket};
 pub use tls::Certificates;
 pub use view::{MemberPicture, Picture, RoomPicture};

@@ -7,12 +7,13 @@
 use crate::cluster::{Cluster, Identity};
 use crate::proto::instances_client::InstancesClient;
 use crate::proto::{Parcel, Report, Request, Returned};
+use crate::tickets::UsedTicket;
 use hyper_util::rt::TokioIo;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
@@ -54,6 +55,8 @@ pub(crate) enum Letter {
     Report(Report),
     /// How we are now.
     About,
+    /// Somebody shows a live ticket that was written there.
+    Used(UsedTicket, oneshot::Sender<bool>),
 }
 
 #[derive(Debug)]
@@ -82,6 +85,11 @@ impl Link {
                 None
             }
         }
+    }
+
+    /// Whether there is a place for this.
+    pub(crate) fn take(&self, letter: Letter) -> bool {
+        self.letters.try_send(letter).is_ok()
     }
 
     /// Posts what may get lost.
@@ -122,7 +130,8 @@ async fn run(
                 loop {
                     match posted.try_recv() {
                         Ok(Letter::Request(sent)) => cluster.later(sent),
-                        Ok(Letter::Report(_) | Letter::About) => {}
+                        // Whoever waits for an answer hears that there is none.
+                        Ok(Letter::Report(_) | Letter::About | Letter::Used(..)) => {}
                         Err(mpsc::error::TryRecvError::Empty) => break,
                         Err(mpsc::error::TryRecvError::Disconnected) => return,
                     }
@@ -200,6 +209,8 @@ struct Talk<'a> {
     /// Written and not yet sent.
     parcel: Option<Parcel>,
     waiting: HashMap<u64, (Sent, Instant)>,
+    /// Live tickets that were asked about; whoever asked waits no longer than they like.
+    used: HashMap<u64, oneshot::Sender<bool>>,
     next: u64,
 }
 
@@ -207,7 +218,7 @@ impl<'a> Talk<'a> {
     fn new(cluster: &'a Arc<Cluster>) -> Talk<'a> {
         // The first word says who we are: the other may have heard of nothing yet.
         let parcel = Some(Parcel { about: cluster.about().to_bytes(), ..Parcel::default() });
-        Talk { cluster, parcel, waiting: HashMap::new(), next: 0 }
+        Talk { cluster, parcel, waiting: HashMap::new(), used: HashMap::new(), next: 0 }
     }
 
     async fn run(
@@ -264,6 +275,13 @@ impl<'a> Talk<'a> {
             match letter {
                 Letter::Report(report) => parcel.report = Some(report),
                 Letter::About => parcel.about = self.cluster.about().to_bytes(),
+                Letter::Used(ticket, answer) => {
+                    self.next += 1;
+                    self.used.insert(self.next, answer);
+                    let UsedTicket { writer, ends_ms, name } = ticket;
+                    let (id, name) = (self.next, name.to_vec());
+                    parcel.used.push(crate::proto::UsedTicket { id, writer, ends_ms, name });
+                }
                 Letter::Request(sent) => {
                     self.next += 1;
                     let (room, hops) = (sent.room.to_string(), u32::from(sent.hops));
@@ -278,6 +296,10 @@ impl<'a> Talk<'a> {
 
     fn returned(&mut self, returned: Returned) {
         for answer in returned.answers {
+            if let Some(asked) = self.used.remove(&answer.id) {
+                let _ = asked.send(answer.answer == b"true");
+                continue;
+            }
             let Some((sent, _)) = self.waiting.remove(&answer.id) else { continue };
             let read = serde_json::from_slice::<Result<Answers, Unanswered>>(&answer.answer);
             match read {
@@ -295,6 +317,7 @@ impl<'a> Talk<'a> {
     }
 
     fn give_up(&mut self, over: impl Fn(Instant) -> bool) {
+        self.used.retain(|_, asked| !asked.is_closed());
         let gone: Vec<u64> =
             self.waiting.iter().filter(|(_, (_, at))| over(*at)).map(|(id, _)| *id).collect();
         for id in gone {

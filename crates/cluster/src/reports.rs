@@ -5,6 +5,7 @@
 
 use crate::cluster::Cluster;
 use crate::proto::{Heard as Told, Report, RoomReport};
+use crate::view::Shown;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +60,9 @@ fn report(room: &RoomHandle, marks: &mut BTreeMap<String, Timestamp>) -> RoomRep
         bits: heard.bits,
     };
     let heard = room.heard_since(since).into_iter().map(told).collect();
-    RoomReport { room: name, version: room.board_guard().version(), heard }
+    let board = room.board_guard();
+    let epoch = board.state().epoch().0;
+    RoomReport { room: name, version: board.version(), heard, epoch }
 }
 
 /// A report of another instance came.
@@ -72,7 +75,8 @@ pub(crate) fn hear(cluster: &Cluster, from: &str, report: Report) {
             Some(Heard { block: Block { lane, index: told.block }, bits: told.bits })
         });
         room.hear(&heard.collect::<Vec<_>>());
-        let first = cluster.view().shows(from, &told.room, told.version);
+        let shown = Shown { epoch: told.epoch, version: told.version };
+        let first = cluster.view().shows(from, &told.room, shown);
         if first {
             cluster.ring();
         }

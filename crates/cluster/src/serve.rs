@@ -6,6 +6,7 @@ use crate::link::{INSTANCE, PARCEL_BYTES_MAX, SECRET, hex};
 use crate::proto::instances_server::{Instances, InstancesServer};
 use crate::proto::{Answer, Parcel, Request, Returned};
 use crate::reports;
+use crate::tickets::UsedTicket;
 use http::Response;
 use hyper::body::Incoming;
 use std::convert::Infallible;
@@ -107,6 +108,12 @@ async fn take(
         if let Some(report) = parcel.report {
             reports::hear(&cluster, &from, report);
         }
+        for used in parcel.used {
+            let answer = Answer { id: used.id, answer: is_good(&cluster, &used).to_vec() };
+            if answers.send(answer).await.is_err() {
+                return;
+            }
+        }
         for request in parcel.requests {
             cluster.figures.taken_in.one();
             let (cluster, answers) = (cluster.clone(), answers.clone());
@@ -119,6 +126,12 @@ async fn take(
             });
         }
     }
+}
+
+fn is_good(cluster: &Cluster, used: &crate::proto::UsedTicket) -> &'static [u8] {
+    let Ok(name) = used.name.as_slice().try_into() else { return b"false" };
+    let ticket = UsedTicket { writer: used.writer, ends_ms: used.ends_ms, name };
+    if cluster.use_up_here(&ticket) { b"true" } else { b"false" }
 }
 
 async fn answer(cluster: &Cluster, request: Request) -> Result<Answers, Unanswered> {

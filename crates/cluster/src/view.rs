@@ -22,6 +22,14 @@ const FOUND_MS: u64 = 2_000;
 /// silent as long as it may have heard of them. Reports come once a second.
 const REPORT_MS: u64 = 3_500;
 
+/// How long a report is on its way, at most: what it tells was true when it was written.
+const ON_THE_WAY_MS: u64 = 500;
+
+/// How long an instance that could not open a room is passed over, the first time. Twice as long
+/// each time after: a log that only this release cannot read stays so.
+const PASSED_OVER_MS: u64 = 10_000;
+const DOUBLED_MAX: u32 = 6;
+
 /// What this instance knows of all.
 #[derive(Debug)]
 pub(crate) struct View {
@@ -30,6 +38,11 @@ pub(crate) struct View {
     others: BTreeMap<String, Known>,
     /// Rooms that were made here, and until when they are ours to take.
     founded: BTreeMap<String, u64>,
+    missing: Vec<Missing>,
+    /// When we first looked: whoever was here before that is not known.
+    began_ms: Option<u64>,
+    /// Rooms that could not be opened here.
+    failures: BTreeMap<String, Failures>,
     /// Whether any newcomer was not settled at the last look.
     unsettled: bool,
 }
@@ -39,8 +52,33 @@ struct Known {
     about: About,
     since_ms: u64,
     reported_ms: u64,
-    /// The newest version that it shows, by room.
-    shown: BTreeMap<String, u64>,
+    /// The newest version that it shows, by room, with the epoch it is of: where the log was cut,
+    /// the same version means something else in another epoch.
+    shown: BTreeMap<String, Shown>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) epoch: u32,
+    pub(crate) version: u64,
+}
+
+/// Somebody who was here and is not listed any more, and did not say goodbye: dead, or cut off with
+/// visitors at its gate.
+#[derive(Debug)]
+struct Missing {
+    name: String,
+    gone_ms: u64,
+    shown: BTreeMap<String, Shown>,
+}
+
+/// More are taken together: a cluster that loses so many has other troubles.
+const MISSING_MAX: usize = 64;
+
+#[derive(Debug, Default)]
+struct Failures {
+    times: u32,
+    until_ms: u64,
 }
 
 /// The cluster as operators see it.
@@ -73,8 +111,16 @@ pub struct RoomPicture {
 
 impl View {
     pub(crate) fn new(me: &str, mine: About) -> View {
-        let (others, founded) = (BTreeMap::new(), BTreeMap::new());
-        View { me: me.to_owned(), mine, others, founded, unsettled: false }
+        View {
+            me: me.to_owned(),
+            mine,
+            others: BTreeMap::new(),
+            founded: BTreeMap::new(),
+            missing: Vec::new(),
+            began_ms: None,
+            failures: BTreeMap::new(),
+            unsettled: false,
+        }
     }
 
     pub(crate) fn mine(&self) -> &About {
@@ -92,11 +138,20 @@ impl View {
 
     /// The store's list of everybody. Says whether that changes anything.
     pub(crate) fn members(&mut self, members: Vec<(String, About)>, now_ms: u64) -> bool {
-        let here: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
-        let before = self.others.len();
-        self.others.retain(|name, _| here.contains(&name.as_str()));
-        let mut changed = self.others.len() != before;
-        for (name, about) in members {
+        self.began_ms.get_or_insert(now_ms);
+        let (left, here): (Vec<_>, Vec<_>) = members.into_iter().partition(|(_, it)| it.left);
+        let listed = |name: &str, list: &[(String, About)]| list.iter().any(|it| it.0 == name);
+        let gone: Vec<String> =
+            self.others().filter(|it| !listed(it, &here)).map(Into::into).collect();
+        let mut changed = !gone.is_empty();
+        for name in gone {
+            let known = self.others.remove(&name).expect("it was just looked at");
+            if !listed(&name, &left) {
+                self.miss(Missing { name, gone_ms: now_ms, shown: known.shown });
+            }
+        }
+        self.missing.retain(|it| !listed(&it.name, &here) && !listed(&it.name, &left));
+        for (name, about) in here {
             changed |= self.hear_of(name, about, now_ms);
         }
         let founded = self.founded.len();
@@ -108,9 +163,23 @@ impl View {
         changed
     }
 
+    fn miss(&mut self, missing: Missing) {
+        if self.missing.len() == MISSING_MAX {
+            // The two that went first are as one that went with the later of them, and showed
+            // nothing: what is waited for, is waited for longer.
+            self.missing.remove(0);
+            self.missing[0].shown.clear();
+        }
+        self.missing.push(missing);
+    }
+
     /// What somebody said of themselves, directly. Only of somebody whom the store has named.
     pub(crate) fn told(&mut self, name: &str, about: About) -> bool {
         match self.others.get_mut(name) {
+            Some(known) if about.left && about.seq > known.about.seq => {
+                self.others.remove(name);
+                true
+            }
             Some(known) if about.seq > known.about.seq => {
                 known.about = about;
                 true
@@ -137,8 +206,37 @@ impl View {
         self.founded.insert(room.to_owned(), now_ms + FOUND_MS);
     }
 
+    /// A room could not be opened here: whoever is next should have it, and we try again later.
+    pub(crate) fn failed(&mut self, room: &str, now_ms: u64) {
+        let failures = self.failures.entry(room.to_owned()).or_default();
+        let doubled = failures.times.min(DOUBLED_MAX);
+        *failures = Failures {
+            times: failures.times.saturating_add(1),
+            until_ms: now_ms + (PASSED_OVER_MS << doubled),
+        };
+        self.change_mine(|mine| {
+            mine.unable.insert(room.to_owned());
+        });
+    }
+
+    /// A room was opened here, whatever was before.
+    pub(crate) fn opened(&mut self, room: &str, epoch: u32) {
+        self.failures.remove(room);
+        self.change_mine(|mine| {
+            mine.unable.remove(room);
+            mine.rooms.insert(room.to_owned(), epoch);
+        });
+    }
+
+    /// Whether there are rooms that should be tried again here.
+    pub(crate) fn try_again(&mut self, now_ms: u64) -> bool {
+        let over = |room: &str| self.failures.get(room).is_none_or(|it| it.until_ms <= now_ms);
+        let again: Vec<String> = self.mine.unable.iter().filter(|it| over(it)).cloned().collect();
+        self.change_mine(|mine| mine.unable.retain(|room| !again.contains(room)));
+        !again.is_empty()
+    }
+
     pub(crate) fn stance(&self, room: &str, now_ms: u64) -> Stance {
-        let best = self.best(room);
         let founded = self.founded.get(room).is_some_and(|until| *until > now_ms);
         if self.mine.rooms.contains_key(room) {
             let settled = |name: &str| {
@@ -148,7 +246,7 @@ impl View {
                     now_ms >= it.since_ms + SETTLED_MS && it.shown.contains_key(room)
                 })
             };
-            return match best {
+            return match self.best(room) {
                 // Whoever made it has something to do there first.
                 _ if founded && !self.mine.draining => Stance::Own,
                 // Somebody who goes down gives rooms to whoever is there.
@@ -159,18 +257,29 @@ impl View {
             };
         }
         let free = self.owner(room).is_none();
-        match free && !self.mine.draining && (founded || best == Some(&self.me)) {
+        match free && !self.mine.draining && (founded || self.taker(room) == Some(&self.me)) {
             true => Stance::Own,
             false => Stance::Follow,
         }
     }
 
-    /// Who should own a room: nobody who is going down.
+    /// Who should own a room: nobody who is going down, and nobody who could not open it as long as
+    /// there is anybody else.
     pub(crate) fn best(&self, room: &str) -> Option<&str> {
-        let others = self.others.iter().filter(|(_, known)| !known.about.draining);
-        let others = others.map(|(name, _)| name.as_str());
-        let me = (!self.mine.draining).then_some(self.me.as_str());
-        best(others.chain(me), room)
+        self.best_of(room, |about| !about.unable.contains(room)).or(self.best_of(room, |_| true))
+    }
+
+    /// Who should take a room that nobody owns: the best of those who are ready for it now.
+    fn taker(&self, room: &str) -> Option<&str> {
+        let ready = |about: &About| !about.starting && !about.unable.contains(room);
+        self.best_of(room, ready).or_else(|| self.best(room))
+    }
+
+    fn best_of(&self, room: &str, fits: impl Fn(&About) -> bool) -> Option<&str> {
+        let others = self.others.iter().map(|(name, known)| (name.as_str(), &known.about));
+        let all = others.chain([(self.me.as_str(), &self.mine)]);
+        let fit = all.filter(|(_, about)| !about.draining && fits(about));
+        best(fit.map(|(name, _)| name), room)
     }
 
     /// Which of the others owns a room, as far as we heard: the one with the newest epoch.
@@ -190,6 +299,12 @@ impl View {
         self.others.keys().map(String::as_str)
     }
 
+    /// Which of the others writes live tickets under that name.
+    pub(crate) fn writer(&self, writer: u32) -> Option<&str> {
+        let mut others = self.others.iter();
+        Some(others.find(|(_, known)| known.about.writer == Some(writer))?.0)
+    }
+
     /// Rooms that this one of the others owns.
     pub(crate) fn rooms_of(&self, name: &str) -> Vec<String> {
         let known = self.others.get(name);
@@ -202,22 +317,44 @@ impl View {
         }
     }
 
-    /// Says whether it is the first word of that one about the room.
-    pub(crate) fn shows(&mut self, name: &str, room: &str, version: u64) -> bool {
+    /// Says whether it is the first word of that one about the room. The last word counts: a log
+    /// that was cut is shown with a smaller version than before.
+    pub(crate) fn shows(&mut self, name: &str, room: &str, shown: Shown) -> bool {
         let Some(known) = self.others.get_mut(name) else { return false };
-        let first = !known.shown.contains_key(room);
-        let shown = known.shown.entry(room.to_owned()).or_default();
-        *shown = version.max(*shown);
-        first
+        known.shown.insert(room.to_owned(), shown).is_none()
     }
 
     pub(crate) fn hears_all(&self, now_ms: u64) -> bool {
         self.others.values().all(|known| now_ms < known.reported_ms + REPORT_MS)
     }
 
+    /// How long ago the oldest of the last reports was written, at most.
+    pub(crate) fn unheard_ms(&self, now_ms: u64) -> u64 {
+        let age = |known: &Known| now_ms.saturating_sub(known.reported_ms) + ON_THE_WAY_MS;
+        self.others.values().map(age).max().unwrap_or(0)
+    }
+
+    /// What everybody shows of a room that is ours; of another's nobody tells us.
     pub(crate) fn shown(&self, room: &str) -> u64 {
-        let shown = |known: &Known| known.shown.get(room).copied().unwrap_or(0);
+        let shown = |known: &Known| self.in_our_epoch(room, &known.shown);
         self.others.values().map(shown).min().unwrap_or(u64::MAX)
+    }
+
+    /// The same, with those who went missing within that time. Whoever went before we came would be
+    /// unknown to us, so until then nobody shows anything.
+    pub(crate) fn shown_lately(&self, room: &str, within_ms: u64, now_ms: u64) -> u64 {
+        let lately = |at_ms: u64| now_ms < at_ms.saturating_add(within_ms);
+        if self.began_ms.is_none_or(lately) {
+            return 0;
+        }
+        let missing = self.missing.iter().filter(|it| lately(it.gone_ms));
+        let missing = missing.map(|it| self.in_our_epoch(room, &it.shown));
+        missing.min().unwrap_or(u64::MAX).min(self.shown(room))
+    }
+
+    fn in_our_epoch(&self, room: &str, shown: &BTreeMap<String, Shown>) -> u64 {
+        let (ours, shown) = (self.mine.rooms.get(room), shown.get(room));
+        shown.filter(|it| ours == Some(&it.epoch)).map_or(0, |it| it.version)
     }
 
     /// All that is known, with these rooms of ours among the others'.
@@ -300,7 +437,8 @@ mod tests {
             Stance::Own,
             "it does not follow it yet"
         );
-        assert!(view.shows("b", &room, 1) && !view.shows("b", &room, 2));
+        let shown = |version| Shown { epoch: 1, version };
+        assert!(view.shows("b", &room, shown(1)) && !view.shows("b", &room, shown(2)));
         assert_eq!(view.stance(&room, 1_000 + SETTLED_MS - 1), Stance::Own);
         let list = || vec![("b".into(), about(1, &[]))];
         assert!(!view.members(list(), 1_000 + SETTLED_MS - 1));
@@ -332,13 +470,59 @@ mod tests {
     }
 
     #[test]
+    fn whoever_cannot_open_a_room_is_passed_over_until_it_tries_again() {
+        let (mut view, room) = (alone(), room_of("b", "a"));
+        let mut theirs = about(1, &[]);
+        view.members(vec![("b".into(), theirs.clone())], 0);
+        assert_eq!(view.stance(&room, 0), Stance::Follow);
+        theirs.seq += 1;
+        theirs.unable.insert(room.clone());
+        assert!(view.told("b", theirs.clone()));
+        assert_eq!(view.stance(&room, 0), Stance::Own);
+        // And when we cannot either, it is whoever it was at first: somebody has to try.
+        view.failed(&room, 0);
+        assert_eq!(view.stance(&room, 0), Stance::Follow);
+        theirs.seq += 1;
+        theirs.unable.clear();
+        view.told("b", theirs);
+        assert!(!view.try_again(PASSED_OVER_MS - 1) && view.mine().unable.contains(&room));
+        assert!(view.try_again(PASSED_OVER_MS) && view.mine().unable.is_empty());
+        view.failed(&room, 20_000);
+        assert!(!view.try_again(20_000 + 2 * PASSED_OVER_MS - 1), "longer each time");
+        assert!(view.try_again(20_000 + 2 * PASSED_OVER_MS));
+        view.failed(&room, 90_000);
+        view.opened(&room, 3);
+        assert!(view.mine().unable.is_empty());
+        view.failed(&room, 100_000);
+        assert!(view.try_again(100_000 + PASSED_OVER_MS), "from the beginning");
+    }
+
+    #[test]
+    fn a_free_room_does_not_wait_for_somebody_who_is_still_starting() {
+        let (mut view, room) = (alone(), room_of("b", "a"));
+        let mut theirs = About { starting: true, ..about(1, &[]) };
+        view.members(vec![("b".into(), theirs.clone())], 0);
+        assert_eq!(view.stance(&room, 0), Stance::Own);
+        assert_eq!(view.best(&room), Some("b"), "it gets it later");
+        // Where all of them start, somebody has to begin.
+        view.change_mine(|mine| mine.starting = true);
+        assert_eq!(view.stance(&room, 0), Stance::Follow);
+        view.change_mine(|mine| mine.starting = false);
+        theirs.seq += 1;
+        theirs.starting = false;
+        view.told("b", theirs);
+        assert_eq!(view.stance(&room, 0), Stance::Follow);
+    }
+
+    #[test]
     fn nobody_is_silent_while_an_instance_does_not_report() {
         let mut view = alone();
-        assert!(view.hears_all(0), "alone");
+        assert!(view.hears_all(0) && view.unheard_ms(0) == 0, "alone");
         let list = || vec![("b".into(), about(1, &[]))];
         view.members(list(), 1_000);
         assert!(view.hears_all(1_000 + REPORT_MS - 1));
         assert!(!view.hears_all(1_000 + REPORT_MS));
+        assert_eq!(view.unheard_ms(3_000), 2_000 + ON_THE_WAY_MS);
         view.reported("b", 9_000);
         assert!(view.hears_all(9_000 + REPORT_MS - 1));
         assert!(!view.hears_all(90_000));
@@ -349,12 +533,57 @@ mod tests {
     #[test]
     fn what_everybody_shows_is_what_the_slowest_shows() {
         let mut view = alone();
+        let shown = |version| Shown { epoch: 4, version };
         assert_eq!(view.shown("sale"), u64::MAX);
+        view.opened("sale", 4);
         view.members(vec![("b".into(), about(1, &[])), ("c".into(), about(1, &[]))], 0);
-        view.shows("b", "sale", 7);
+        view.shows("b", "sale", shown(7));
         assert_eq!(view.shown("sale"), 0, "nobody knows what c shows");
-        view.shows("c", "sale", 5);
-        view.shows("c", "sale", 4);
+        view.shows("c", "sale", Shown { epoch: 3, version: 9 });
+        assert_eq!(view.shown("sale"), 0, "of a log that may have been cut since");
+        view.shows("c", "sale", shown(5));
         assert_eq!(view.shown("sale"), 5);
+        view.shows("c", "sale", shown(4));
+        assert_eq!(view.shown("sale"), 4, "its last word, not its highest");
+    }
+
+    #[test]
+    fn whoever_disappears_without_goodbye_counts_as_long_as_a_pass_lives() {
+        const LIFE: u64 = 60_000;
+        let mut view = alone();
+        view.opened("sale", 4);
+        let b = || ("b".to_string(), about(1, &[]));
+        let c = || ("c".to_string(), about(1, &[]));
+        view.members(vec![b(), c()], 0);
+        view.shows("b", "sale", Shown { epoch: 4, version: 7 });
+        view.shows("c", "sale", Shown { epoch: 4, version: 9 });
+        assert_eq!(view.shown_lately("sale", LIFE, LIFE - 1), 0, "who was here before us?");
+        assert_eq!(view.shown_lately("sale", LIFE, LIFE), 7);
+        // Cut off, or dead: nobody can tell.
+        view.members(vec![c()], 100_000);
+        assert_eq!(view.shown("sale"), 9);
+        assert_eq!(view.shown_lately("sale", LIFE, 100_000 + LIFE - 1), 7);
+        assert_eq!(view.shown_lately("sale", LIFE, 100_000 + LIFE), 9);
+        // It is back, and has not said what it shows.
+        view.members(vec![b(), c()], 101_000);
+        assert_eq!(view.shown_lately("sale", LIFE, 101_000), 0);
+        view.shows("b", "sale", Shown { epoch: 4, version: 9 });
+        assert_eq!(view.shown_lately("sale", LIFE, 101_000), 9);
+        // Whoever says goodbye lets nobody in any more, whichever way we hear of it.
+        let bye = About { left: true, ..about(2, &[]) };
+        view.members(vec![("b".into(), bye.clone()), c()], 102_000);
+        assert_eq!((view.others().count(), view.shown_lately("sale", LIFE, 102_000)), (1, 9));
+        assert!(view.told("c", bye));
+        assert_eq!(view.shown_lately("sale", LIFE, 102_000), u64::MAX);
+        view.members(Vec::new(), 103_000);
+        assert_eq!(view.shown_lately("sale", LIFE, 103_000), u64::MAX);
+        // However many go missing, the memory of them is bounded and forgets no time.
+        for who in 0..3 * MISSING_MAX {
+            view.members(vec![(format!("n{who}"), about(1, &[]))], 200_000 + who as u64);
+        }
+        view.members(Vec::new(), 200_000 + 3 * MISSING_MAX as u64);
+        assert!(view.missing.len() <= MISSING_MAX);
+        assert_eq!(view.shown_lately("sale", LIFE, 200_000 + LIFE), 0);
+        assert_eq!(view.shown_lately("sale", LIFE, 300_000 + LIFE), u64::MAX);
     }
 }

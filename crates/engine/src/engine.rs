@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use waitroom_core::Ticket;
+use waitroom_core::{Ticket, Timestamp};
 use waitroom_store::{RoomName, Seams, Store};
 
 pub struct Engine<S: Store> {
@@ -152,7 +152,12 @@ fn find_silent(handle: &RoomHandle) -> Vec<Ticket> {
     let board = handle.board();
     let state = board.state();
     let Some(settings) = state.settings() else { return Vec::new() };
-    let (now, liveness) = (handle.now(), handle.liveness());
+    let peers = handle.shared.peers.as_ref();
+    // Whom another instance has heard of since its last report is not known here. So silence counts
+    // up to that report: whoever was silent for long enough by then was so whatever comes.
+    let unheard_ms = peers.map_or(0, |peers| peers.unheard_ms(handle.name()));
+    let now = Timestamp(handle.now().0.saturating_sub(unheard_ms));
+    let liveness = handle.liveness();
     let timeout = settings.heartbeat_timeout;
     let lanes = state.lane_ids().collect::<Vec<_>>();
     lanes

@@ -42,6 +42,24 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    /// Whether the same would go better elsewhere: the store answers, and what it says does not
+    /// serve us. A store that is away, or a lease that another holds, says nothing about us.
+    pub(crate) fn is_ours(&self) -> bool {
+        use waitroom_store::{AppendError, Error};
+        match self {
+            OpenError::Store(Error::Unavailable { .. } | Error::Unknown { .. }) => false,
+            OpenError::Store(Error::Held { .. } | Error::Lost { .. }) => false,
+            // Behind the trim it is read again from the snapshot.
+            OpenError::Store(Error::Trimmed { .. }) => false,
+            OpenError::Store(_) | OpenError::Damaged { .. } | OpenError::Broke { .. } => true,
+            OpenError::Append(error) => matches!(error, AppendError::Refused { .. }),
+            // It is read again from the beginning.
+            OpenError::Diverged { .. } | OpenError::AlreadyOpen => false,
+        }
+    }
+}
+
 impl fmt::Display for Unanswered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{Notify, mpsc, oneshot};
 use waitroom_core::estimate::Doors;
-use waitroom_core::{Actor, Board, Command, Reply, Room, Timestamp, View};
+use waitroom_core::{Actor, Board, Command, Millis, Reply, Room, Settings, Timestamp, View};
 use waitroom_store::{Clock, RoomName};
 use waitroom_watch::span;
 
@@ -150,6 +150,8 @@ pub(crate) struct Shared {
     /// Looks at the store that somebody asked for, and those that were taken.
     pub(crate) looks_asked: AtomicU64,
     pub(crate) looks_taken: AtomicU64,
+    /// The longest life of a pass that was seen in the room's settings.
+    pass_life_ms: AtomicU64,
     pub(crate) peers: Option<Arc<dyn Peers>>,
     clock: Arc<dyn Clock>,
     /// Room time minus the monotonic clock, so that anybody can tell the time without the writer.
@@ -185,6 +187,7 @@ impl Shared {
             follows: AtomicBool::new(false),
             looks_asked: AtomicU64::new(0),
             looks_taken: AtomicU64::new(0),
+            pass_life_ms: AtomicU64::new(0),
             peers,
             clock,
             offset: AtomicU64::new(0),
@@ -346,11 +349,23 @@ impl RoomHandle {
         }
     }
 
-    /// The newest version that every instance shows.
+    /// The newest version that no instance is behind of: neither those that are here nor those that
+    /// disappeared, as long as a pass can be good that they took for good.
     pub fn shown_everywhere(&self) -> u64 {
-        let here = self.board_guard().version();
+        let (here, life_ms) = {
+            let board = self.board_guard();
+            (board.version(), board.state().settings().map_or(0, |it| pass_life_ms(it)))
+        };
+        // A pass that was given out before the settings were changed lives as long as it was to.
+        let life_ms = self.shared.pass_life_ms.fetch_max(life_ms, Ordering::AcqRel).max(life_ms);
         let peers = self.shared.peers.as_ref();
-        peers.map_or(here, |peers| peers.shown(self.name()).min(here))
+        peers.map_or(here, |peers| peers.shown_lately(self.name(), life_ms).min(here))
+    }
+
+    /// Whether the other instances count with this one for certain. One that is cut off goes by the
+    /// board it has and by nothing newer: its slots wait for it just as long.
+    pub fn is_listed(&self) -> bool {
+        self.shared.peers.as_ref().is_none_or(|peers| peers.is_listed())
     }
 
     /// Who was heard of here since then, for the owner.
@@ -405,6 +420,16 @@ impl RoomHandle {
     pub async fn reveal_draw(&self, beacon: Beacon) -> Result<(), Unanswered> {
         self.request(Commands::Reveal(beacon)).await.map(|_| ())
     }
+}
+
+/// How long a pass can be good anywhere, and a twentieth more, for clocks that differ.
+fn pass_life_ms(settings: &Settings) -> u64 {
+    let life = match settings.pass_life {
+        Millis(0) => settings.session_timeout,
+        life => life,
+    };
+    let all = life.0.saturating_add(settings.pass_leeway.0);
+    all.saturating_add(all / 20)
 }
 
 impl Commands {

@@ -34,8 +34,17 @@ pub trait Peers: Send + Sync + 'static {
     /// next can take it at once.
     fn parted(&self, room: &RoomName, head: Option<u64>);
 
+    /// The room cannot be opened here, whoever should own it.
+    fn failed(&self, _room: &RoomName) {}
+
     /// Whether an owner is known to whom requests could go.
     fn has_owner(&self, room: &RoomName) -> bool;
+
+    /// The epoch of the owner that is known. Where it changes, the log may be another one than was
+    /// followed: a store that lost its end has a new owner soon.
+    fn owner_epoch(&self, _room: &RoomName) -> Option<u32> {
+        None
+    }
 
     /// Sends a request to the owner and hands its answer on. Never waits.
     fn carry(&self, room: &RoomName, commands: Commands, hops: u8, answer: Answering);
@@ -45,6 +54,24 @@ pub trait Peers: Send + Sync + 'static {
 
     /// The newest version that every other instance shows.
     fn shown(&self, room: &RoomName) -> u64;
+
+    /// The same, counting also those who went within that time without saying goodbye: they may be
+    /// cut off, and still go by what they showed last.
+    fn shown_lately(&self, room: &RoomName, _within_ms: u64) -> u64 {
+        self.shown(room)
+    }
+
+    /// Whether the others count with this instance for certain, by its own clock. If not, it must
+    /// not rely on having seen what they decided.
+    fn is_listed(&self) -> bool {
+        true
+    }
+
+    /// How long ago the last report of whoever is most behind with them was sent, at most: whom it
+    /// has heard of since is not known here.
+    fn unheard_ms(&self, room: &RoomName) -> u64 {
+        if self.hears_all(room) { 0 } else { u64::MAX }
+    }
 }
 
 /// Where the answer to a request goes that was sent on.

@@ -9,6 +9,7 @@ mod following;
 mod gather;
 mod opening;
 mod renewal;
+mod waiting;
 
 use crate::caught::caught;
 use crate::clock::RoomClock;
@@ -16,7 +17,7 @@ use crate::config::Config;
 use crate::draw_keeper::DrawKeeper;
 use crate::error::{OpenError, Unanswered};
 use crate::figures::Tally;
-use crate::handle::{Answer, Answers, Commands, Request, Shared};
+use crate::handle::{Answers, Commands, Request, Shared};
 use crate::peers::{Peers, Stance};
 use crate::waits::Outlook;
 use crate::writer::{Round, Writer};
@@ -24,14 +25,13 @@ use following::{Followed, Next};
 use opening::Opening;
 use renewal::{Renewal, Renewed, renewed, until};
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
+use waiting::{changed, deliver, finished, next, sleep};
 use waitroom_core::{Board, Command, Phase, PreparedDraw, Reply, State, Timestamp, View};
 use waitroom_store::{AppendError, Appended, Batch, Chain, Head, Lease, Seams, Store};
 use waitroom_watch::span;
@@ -187,7 +187,8 @@ impl<S: Store> Task<S> {
         if let Some(peers) = peers {
             // In a box, because it is large, and the task of an owner stays.
             let following = caught(Box::pin(self.follow(peers, warm, opened)).as_mut()).await;
-            match following.unwrap_or_else(|why| Err(OpenError::Broke { why }))? {
+            let following = following.unwrap_or_else(|why| Err(OpenError::Broke { why }));
+            match following.inspect_err(|error| self.pass_over(peers, error))? {
                 Next::Stop => return Ok(false),
                 Next::Take => {}
             }
@@ -201,7 +202,9 @@ impl<S: Store> Task<S> {
                 self.take_after = Some(tokio::time::Instant::now() + pause);
                 return Ok(true);
             }
-            opening => opening?,
+            opening => opening.inspect_err(|error| {
+                peers.iter().for_each(|peers| self.pass_over(peers, error));
+            })?,
         };
         if let Some(opened) = opened.take() {
             let _ = opened.send(Ok(()));
@@ -295,7 +298,15 @@ impl<'a, S: Store> Tenure<'a, S> {
         let mut changes = self.task.config.peers.as_ref().map(|peers| peers.changes());
         // What changed while the room was opened counts as well.
         changes.iter_mut().for_each(watch::Receiver::mark_changed);
+        // Another should have the room, and could not be given it yet.
+        let mut owed = false;
         loop {
+            if owed && self.drawing.is_none() {
+                owed = false;
+                if self.should_give() {
+                    return self.give().await;
+                }
+            }
             if self.in_flight.is_empty() && !self.renewal.is_certain() {
                 return Ended::Failed(DOUBTFUL.into());
             }
@@ -350,7 +361,10 @@ impl<'a, S: Store> Tenure<'a, S> {
                     }
                 }
                 Came::Peers if self.should_give() => return self.give().await,
-                Came::Peers => continue,
+                Came::Peers => {
+                    owed = self.drawing.is_some();
+                    continue;
+                }
                 Came::Requests(0) => return self.finish().await,
                 Came::Requests(_) if self.in_flight.is_empty() => self.gather(&mut requests).await,
                 Came::Requests(_) => {}
@@ -635,55 +649,6 @@ async fn keep_snapshot<S: Store>(
         && let Ok(limit) = store.trim_limit(name).await
     {
         let _ = store.trim(name, limit).await;
-    }
-}
-
-fn deliver(held: Vec<Held>, version: u64) {
-    for Held { replies, to, .. } in held {
-        let answer = |Viewed { reply, view, changed }| Answer { reply, view, changed, version };
-        let answers = match replies {
-            HeldReplies::One(reply) => Answers::One(answer(reply)),
-            HeldReplies::Many(replies) => Answers::Many(replies.into_iter().map(answer).collect()),
-        };
-        // Whoever gave up waiting has still joined; a repeat finds the place.
-        let _ = to.send(Ok(answers));
-    }
-}
-
-/// The oldest append on its way; answers come in order.
-async fn next(in_flight: &mut VecDeque<InFlight>) -> Result<Appended, AppendError> {
-    poll_fn(|context| match in_flight.front_mut() {
-        Some(round) => round.append.as_mut().poll(context),
-        None => Poll::Pending,
-    })
-    .await
-}
-
-async fn finished(
-    drawing: &mut Option<JoinHandle<PreparedDraw>>,
-) -> Result<PreparedDraw, tokio::task::JoinError> {
-    match drawing {
-        Some(handle) => handle.await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Another instance came or went.
-async fn changed(changes: &mut Option<watch::Receiver<u64>>) {
-    let told = match changes {
-        Some(changes) => changes.changed().await.is_ok(),
-        None => false,
-    };
-    if !told {
-        // Nobody tells, or nobody does any more: the cluster ends before its rooms.
-        std::future::pending().await
-    }
-}
-
-async fn sleep(wake: Option<Duration>) {
-    match wake {
-        Some(wake) => tokio::time::sleep(wake).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use waitroom_core::{Board, Ticket};
+use waitroom_core::{Board, Epoch, Ticket};
 
 /// The gates of one room, and how far each of them is.
 #[derive(Debug, Default)]
@@ -17,6 +17,7 @@ pub struct Confirmations {
     gates: Mutex<BTreeMap<String, u64>>,
     /// Boards with something held that not all have confirmed yet: oldest first, a handful.
     pending: Mutex<Vec<Arc<Board>>>,
+    epoch: Mutex<Epoch>,
 }
 
 /// More would mean that a gate has been silent for long; then the newest take the place of the
@@ -35,6 +36,17 @@ impl Confirmations {
     /// still lets people in.
     pub fn retire(&self, gate: &str) {
         self.gates.lock().unwrap_or_else(PoisonError::into_inner).remove(gate);
+    }
+
+    /// The room is in this epoch. In a new one nobody has confirmed anything: the log may have been
+    /// cut before it, and then the same versions mean something else.
+    pub fn in_epoch(&self, epoch: Epoch) {
+        let mut known = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *known, epoch) != epoch {
+            let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+            gates.values_mut().for_each(|version| *version = 0);
+            self.pending.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
     }
 
     /// The gate goes by a board of this version, or a newer one, on every request from now on.
@@ -67,5 +79,25 @@ impl Confirmations {
         let board = pending[at].clone();
         pending.drain(..at);
         board.state().held().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_new_epoch_nobody_has_confirmed_anything() {
+        let confirmations = Confirmations::default();
+        confirmations.register("here");
+        confirmations.in_epoch(Epoch(3));
+        confirmations.confirm("here", 90);
+        confirmations.in_epoch(Epoch(3));
+        assert_eq!(confirmations.by_all(), 90);
+        // The log may have been cut: what is version 90 now was never seen.
+        confirmations.in_epoch(Epoch(4));
+        assert_eq!(confirmations.by_all(), 0);
+        confirmations.confirm("here", 40);
+        assert_eq!(confirmations.by_all(), 40);
     }
 }

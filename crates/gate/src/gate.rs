@@ -202,7 +202,11 @@ impl Gate {
             staff: Some(&self.staff),
             dev: self.dev(),
         };
-        match verdict::judge(&papers, facts, |ticket| room.stand(ticket)) {
+        let stand = |ticket| match at.site.only_way_in {
+            true => room.stand_for_certain(ticket),
+            false => room.stand(ticket),
+        };
+        match verdict::judge(&papers, facts, stand) {
             Verdict::Pass(passed) => match room.frozen() {
                 Some(reason) => Verdict::Refuse(Refusal::Maintenance { reason }),
                 None => Verdict::Pass(passed),

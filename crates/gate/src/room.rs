@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use waitroom_api::RoomDesk;
 use waitroom_core::id::TicketId;
-use waitroom_core::{Board, Hold};
+use waitroom_core::{Board, Hold, Status};
 
 use crate::looks::Looks;
 use crate::page::Kept;
@@ -73,14 +73,30 @@ impl GateRoom {
 
     /// How the ticket of a genuine pass stands.
     pub fn stand(&self, id: TicketId) -> Stand {
+        self.stand_now(id).0
+    }
+
+    /// The same where slots are freed as soon as all gates refuse: a gate that the others do not
+    /// count with any more goes by its picture alone.
+    pub fn stand_for_certain(&self, id: TicketId) -> Stand {
+        let (stand, status) = self.stand_now(id);
+        match self.desk.handle().is_listed() {
+            true => stand,
+            false => stand.when_cut_off(status, self.desk.now()),
+        }
+    }
+
+    fn stand_now(&self, id: TicketId) -> (Stand, Option<Status>) {
         // An id of this room's own pass that the room cannot read: keys were changed by hand.
-        let Some(presented) = self.desk.presented(id, None) else { return Stand::Inside(None) };
+        let Some(presented) = self.desk.presented(id, None) else {
+            return (Stand::Inside(None), None);
+        };
         let now = self.desk.now();
         self.look(|board| match board.look(now, &presented) {
-            Ok(view) => Stand::of(Some(view.status), view.session),
-            Err(waitroom_core::Refusal::Forgotten) => Stand::Ended,
+            Ok(view) => (Stand::of(Some(view.status), view.session), Some(view.status)),
+            Err(waitroom_core::Refusal::Forgotten) => (Stand::Ended, None),
             // The board is behind, or the room was brought up anew: the signature decides.
-            Err(_) => Stand::Inside(None),
+            Err(_) => (Stand::Inside(None), None),
         })
     }
 

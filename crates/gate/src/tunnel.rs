@@ -83,7 +83,8 @@ async fn session_ends(inside: Inside, moved: &AtomicU64) {
         match &inside {
             Inside::Anybody => std::future::pending().await,
             Inside::Here(room, ticket) => {
-                if room.stand(*ticket) == Stand::Ended {
+                // At a gate that is cut off, also when the pass is over that it knows of.
+                if !matches!(room.stand_for_certain(*ticket), Stand::Inside(_)) {
                     return;
                 }
                 let now = moved.load(Relaxed);

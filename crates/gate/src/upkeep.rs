@@ -75,14 +75,17 @@ fn released(gate: &Gate, room: &GateRoom) -> Vec<waitroom_core::Ticket> {
     if sites.peek().is_none() || !sites.all(|at| at.site.only_way_in) {
         return Vec::new();
     }
+    let handle = room.desk.handle();
+    let everywhere = handle.shown_everywhere();
     // Every instance has a gate, and one of them says when all have given a session up: where the
     // room is owned.
-    if room.desk.handle().follows() {
+    if handle.follows() {
         return Vec::new();
     }
-    let confirmations = gate.confirmations(room.name());
-    confirmations.confirm(HERE, room.desk.handle().shown_everywhere());
-    let mut released = confirmations.released(&room.desk.handle().board());
+    let (confirmations, board) = (gate.confirmations(room.name()), handle.board());
+    confirmations.in_epoch(board.state().epoch());
+    confirmations.confirm(HERE, everywhere);
+    let mut released = confirmations.released(&board);
     released.truncate(RELEASE_MAX);
     released
 }

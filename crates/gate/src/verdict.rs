@@ -9,7 +9,7 @@
 use http::header;
 use waitroom_api::binding;
 use waitroom_core::id::TicketId;
-use waitroom_core::{Session, Status};
+use waitroom_core::{Session, Status, Timestamp};
 use waitroom_pass::{CheckedPasses, Pass, Presented, Refused, StaffPasses, Verifier};
 use waitroom_store::RoomName;
 
@@ -126,6 +126,8 @@ pub enum Stand {
     /// Inside, with its times; or not known here, which is for the signature to decide.
     Inside(Option<Session>),
     Ended,
+    /// This gate is cut off, and does not know it as somebody inside: it may have ended.
+    Unsure,
 }
 
 impl Stand {
@@ -143,6 +145,23 @@ impl Stand {
                 | Status::Closed
                 | Status::Revoked,
             ) => Stand::Ended,
+        }
+    }
+}
+
+impl Stand {
+    /// The same at a gate that is cut off from those who free slots: what it does not know it must
+    /// not take for good. Whoever is inside in its picture stays inside, until the pass ends that
+    /// the picture knows of; a pass of after the cut is none here.
+    pub fn when_cut_off(self, status: Option<Status>, now: Timestamp) -> Stand {
+        match self {
+            Stand::Inside(Some(session))
+                if status == Some(Status::Active) && now < session.pass_expires_at =>
+            {
+                Stand::Inside(Some(session))
+            }
+            Stand::Inside(_) | Stand::Unsure => Stand::Unsure,
+            Stand::Ended => Stand::Ended,
         }
     }
 }
@@ -213,6 +232,7 @@ fn inside(found: Found, stands: impl Fn(TicketId) -> Stand) -> Verdict {
     };
     match stands(ticket) {
         Stand::Ended => Verdict::Wait(Why::SessionEnded),
+        Stand::Unsure => Verdict::Wait(Why::RoomAway),
         Stand::Inside(session) => Verdict::Pass(Passed {
             ticket,
             expires_s: found.expires_s,
@@ -255,4 +275,28 @@ fn is_crawler(facts: &Facts<'_>) -> bool {
     ];
     let agent = facts.header(header::USER_AGENT).unwrap_or_default();
     NAMES.iter().any(|name| agent.contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_that_is_cut_off_knows_those_inside_until_their_passes_end_and_nobody_else() {
+        let at = Timestamp;
+        let session =
+            Session { issued_at: at(0), expires_at: at(9_000), pass_expires_at: at(5_000) };
+        let stand = |status, now| {
+            let known = Stand::of(status, Some(session).filter(|_| status.is_some()));
+            known.when_cut_off(status, at(now))
+        };
+        assert_eq!(stand(Some(Status::Active), 4_999), Stand::Inside(Some(session)));
+        // The pass it shows may have been renewed since, elsewhere: nobody told us.
+        assert_eq!(stand(Some(Status::Active), 5_000), Stand::Unsure);
+        // A claim that came after the cut, or a ticket that did.
+        for status in [Some(Status::Admitted), Some(Status::Waiting), None] {
+            assert_eq!(stand(status, 1_000), Stand::Unsure, "{status:?}");
+        }
+        assert_eq!(stand(Some(Status::Revoked), 1_000), Stand::Ended);
+    }
 }

@@ -41,7 +41,9 @@ pub use adapter_token::{
 };
 pub use checked_pass::{CheckedPass, CheckedPasses};
 pub use join_token::{JoinClaims, JoinKey, JoinLane, JoinRefused, JoinTokens};
-pub use live_ticket::{LIVE_TICKET_LIFE_MS, LiveRefused, LiveTicket, LiveTickets};
+pub use live_ticket::{
+    LIVE_TICKET_LIFE_MS, LiveRefused, LiveTicket, LiveTickets, Mark as LiveMark,
+};
 pub use pass_claims::PassClaims;
 pub use passes::{Passes, RotateError, StoredKey};
 pub use schedule::Rotation;

@@ -125,6 +125,19 @@ fn a_live_ticket_opens_once_and_for_half_a_minute() {
 }
 
 #[test]
+fn a_live_ticket_is_used_up_where_it_was_written_whoever_it_is_shown_to() {
+    let [one, other] = [(); 2].map(|()| LiveTickets::new(&[OLD], 10).expect("a secret"));
+    let text = one.write("sale", TICKET, Holder(3), 1_000);
+    assert_eq!(other.take("sale", &text, 1_000), Err(LiveRefused::NotOurs), "it cannot know");
+    let (said, mark) = other.read("sale", &text).expect("it can read it");
+    assert_eq!(said, LiveTicket { id: TICKET, holder: Holder(3) });
+    assert_eq!(mark.writer, one.writer());
+    assert_eq!(one.use_up(&mark, 1_000), Ok(()));
+    assert_eq!(one.use_up(&mark, 1_000), Err(LiveRefused::UsedBefore));
+    assert_eq!(one.take("sale", &text, 1_000), Err(LiveRefused::UsedBefore));
+}
+
+#[test]
 fn a_checked_pass_holds_until_its_end_and_never_beyond_the_pass() {
     let checked = CheckedPasses::new(&[OLD]).expect("a secret");
     let nobody = Presented::default();

@@ -276,6 +276,7 @@ impl Serve {
             Failure::new(Exit::Wrong, said).means("the server does not start")
         })?;
 
+        house.cluster.iter().for_each(|cluster| cluster.is_up());
         let secrets = keys::gate(&house).await?;
         let gate = Gate::new(desk.clone(), config.sites.clone(), &secrets)
             .map_err(|why| Failure::new(Exit::Wrong, why).means("the server does not start"))?;

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use waitroom_api::Desk;
-use waitroom_api::desk::{ClusterDesk, ClusterFigures};
-use waitroom_cluster::{Certificates, Cluster, Identity, Rooms, Service};
+use waitroom_api::desk::{ClusterDesk, ClusterFigures, Pending};
+use waitroom_cluster::{Certificates, Cluster, Identity, Rooms, Service, UsedTicket};
 use waitroom_listen::{Listener, Peer};
+use waitroom_pass::LiveMark;
 use waitroom_store::seal::MasterKey;
 use waitroom_store::{Clock, RoomName, Store};
 
@@ -24,6 +25,8 @@ use crate::failure::{Exit, Failure};
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(5);
 /// After the `_system` log could not be read.
 const RETRY: Duration = Duration::from_millis(500);
+/// Before a room that could not be opened is tried again: people wait for it at every instance.
+const TRY_AGAIN: Duration = Duration::from_secs(2);
 
 /// What runs besides the rooms, until it is ended.
 #[derive(Debug)]
@@ -88,6 +91,13 @@ impl Together {
     /// From now on operators see it, and what others write is taken over.
     pub fn attend<S: Store + Clone>(&mut self, house: &Arc<House<S>>, desk: &Arc<Desk>) {
         let _ = desk.cluster.set(Arc::new(Seen(self.cluster.clone())));
+        let (writer, writes) = (desk.signatures.live_tickets.writer(), Arc::downgrade(desk));
+        let use_up = move |UsedTicket { writer, ends_ms, name }: &UsedTicket| {
+            let Some(desk) = writes.upgrade() else { return false };
+            let mark = LiveMark { writer: *writer, ends_ms: *ends_ms, name: *name };
+            desk.signatures.live_tickets.use_up(&mark, desk.clock.wall_ms()).is_ok()
+        };
+        self.cluster.writes_tickets(writer, Arc::new(use_up));
         self.tasks.push(tokio::spawn(follow_system(house.clone(), desk.clone())));
     }
 
@@ -114,6 +124,11 @@ impl ClusterDesk for Seen {
         serde_json::to_value(self.0.picture()).expect("plain data can be written")
     }
 
+    fn use_live_ticket(&self, mark: LiveMark) -> Pending<'static, bool> {
+        let (cluster, LiveMark { writer, ends_ms, name }) = (self.0.clone(), mark);
+        Box::pin(async move { cluster.use_ticket(UsedTicket { writer, ends_ms, name }).await })
+    }
+
     fn figures(&self) -> ClusterFigures {
         let figures = &self.0.figures;
         ClusterFigures {
@@ -131,10 +146,17 @@ impl ClusterDesk for Seen {
 /// Takes over what other instances write, until it is aborted.
 async fn follow_system<S: Store + Clone>(house: Arc<House<S>>, desk: Arc<Desk>) {
     let store = house.engine.store().clone();
+    // Rooms that could not be opened here: they are tried again, whether or not anything is written.
+    let mut closed = Vec::new();
     loop {
         let at = house.system.lock().await.tip().head;
-        let read = match store.follow(&RoomName::system(), at).await {
-            Ok(_) => house.system.lock().await.catch_up().await.map_err(|error| error.to_string()),
+        let news = store.follow(&RoomName::system(), at);
+        let read = match closed.is_empty() {
+            true => news.await.map(drop),
+            false => tokio::time::timeout(TRY_AGAIN, news).await.map_or(Ok(()), |it| it.map(drop)),
+        };
+        let read = match read {
+            Ok(()) => house.system.lock().await.catch_up().await.map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         if let Err(why) = read {
@@ -148,13 +170,30 @@ async fn follow_system<S: Store + Clone>(house: Arc<House<S>>, desk: Arc<Desk>) 
             keys::adopt(&system, &desk.signatures.passes, desk.now_s());
             system.rooms().filter_map(|(name, _)| RoomName::parse(name).ok()).collect()
         };
-        for room in rooms {
-            if desk.room(room.as_str()).is_err()
-                && let Err(problem) = desk.open(&room, SERVER).await
-            {
-                // Looked at again with the next entry, or when somebody asks for it.
+        closed = open_all(&house, &desk, rooms, &closed).await;
+    }
+}
+
+/// Opens what is not open, and says which of it could not be. Others should have those meanwhile.
+async fn open_all<S: Store + Clone>(
+    house: &House<S>,
+    desk: &Desk,
+    rooms: Vec<RoomName>,
+    told: &[RoomName],
+) -> Vec<RoomName> {
+    let mut closed = Vec::new();
+    for room in rooms {
+        let opened = match desk.room(room.as_str()) {
+            Ok(_) => continue,
+            Err(_) => desk.open(&room, SERVER).await,
+        };
+        if let Err(problem) = opened {
+            if !told.contains(&room) {
                 tracing::warn!(%room, detail = problem.detail, "a new room cannot be opened here");
             }
+            house.cluster.iter().for_each(|cluster| cluster.cannot_open(&room));
+            closed.push(room);
         }
     }
+    closed
 }

@@ -43,10 +43,11 @@ pub async fn ticket(ask: Box<Ask>, room: Arc<RoomDesk>) -> Result<Response<Body>
 
 /// `GET …/stream`: server-sent events.
 pub fn stream(ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
-    let presented = match who(&ask, &room) {
-        Ok(presented) => presented,
-        Err(problem) => return problem.into(),
-    };
+    known_here(ask, room, |ask, room| events(&ask, room))
+}
+
+fn events(ask: &Ask, room: Arc<RoomDesk>) -> Result<Response<Body>, Problem> {
+    let presented = who(ask, &room)?;
     let subscription = room.hub.subscribe(&room, presented, Carrier::Events, Voice::Ours);
     let mut response = Response::new(Body::Stream(Box::new(Stream::new(subscription))));
     let headers = response.headers_mut();
@@ -55,12 +56,39 @@ pub fn stream(ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
     // nginx would otherwise keep letters until it has a page of them.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.extensions_mut().insert(Endless);
-    Answering::Now(response)
+    Ok(response)
 }
 
 /// `GET …/live`: WebSocket.
 pub fn websocket(ask: Box<Ask>, room: Arc<RoomDesk>) -> Answering {
-    upgrade(ask, room, who, Voice::Ours).into()
+    known_here(ask, room, |ask, room| upgrade(ask, room, who, Voice::Ours))
+}
+
+/// A live ticket that another instance wrote, and that was used up there for this request.
+#[derive(Clone, Copy)]
+struct UsedUp;
+
+/// Opens a channel at once, or after the instance was asked that wrote the live ticket: it alone
+/// knows whether that was used before.
+fn known_here(
+    mut ask: Box<Ask>,
+    room: Arc<RoomDesk>,
+    open: impl FnOnce(Box<Ask>, Arc<RoomDesk>) -> Result<Response<Body>, Problem> + Send + 'static,
+) -> Answering {
+    let tickets = &ask.desk.signatures.live_tickets;
+    let text = query(&ask.head.uri, "live_ticket");
+    let mark = text.and_then(|text| Some(tickets.read(room.name().as_str(), text).ok()?.1));
+    let foreign = mark.filter(|mark| mark.writer != tickets.writer());
+    let (Some(mark), Some(cluster)) = (foreign, ask.desk.cluster.get()) else {
+        return open(ask, room).into();
+    };
+    let used = cluster.use_live_ticket(mark);
+    Answering::later(async move {
+        if used.await {
+            ask.head.extensions.insert(UsedUp);
+        }
+        open(ask, room)
+    })
 }
 
 /// Makes a WebSocket of a connection. `who` is asked last: a live ticket is used up by looking.
@@ -113,7 +141,11 @@ fn who(ask: &Ask, room: &RoomDesk) -> Result<Presented, Problem> {
     let presented = match query(&ask.head.uri, "live_ticket") {
         Some(text) => {
             let now_ms = ask.desk.clock.wall_ms();
-            let live = ask.desk.signatures.live_tickets.take(room.name().as_str(), text, now_ms);
+            let (tickets, name) = (&ask.desk.signatures.live_tickets, room.name().as_str());
+            let live = match ask.head.extensions.get::<UsedUp>() {
+                Some(UsedUp) => tickets.read(name, text).map(|(live, _)| live),
+                None => tickets.take(name, text, now_ms),
+            };
             let live = live.ok().and_then(|live| room.presented(live.id, Some(live.holder)));
             live.ok_or_else(|| {
                 let detail = "the live ticket was used, is too old, or is not of this room";

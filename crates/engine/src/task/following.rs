@@ -100,6 +100,10 @@ impl<S: Store> Task<S> {
         let mut requests = Vec::new();
         let (mut unowned_since, mut stopping, mut retry_at) = (None, false, Instant::now());
         let mut ahead = self.ahead(followed, retry_at);
+        // A look at the store that is due: asked for while the store was away, it is still wanted
+        // when that is over.
+        let mut look = false;
+        let mut compared = peers.owner_epoch(&name);
         loop {
             if !stopping && self.should_take(peers) {
                 return Ok(Next::Take);
@@ -113,7 +117,11 @@ impl<S: Store> Task<S> {
             }
             let board_due = (followed.recovered.head > shown.version)
                 .then(|| shown.board_at + self.config.board_every);
-            let wake = [board_due, (!may_send).then_some(since + OWNER_AWAITED)];
+            // A new owner may have found a shorter log than this one: then nothing would ever be
+            // ahead of us, and we would show what was lost.
+            look |= peers.owner_epoch(&name) != compared;
+            let look_due = look.then_some(retry_at);
+            let wake = [board_due, look_due, (!may_send).then_some(since + OWNER_AWAITED)];
             let wake = wake.into_iter().flatten().min();
             let wake = wake.into_iter().chain(self.take_after.filter(|at| *at > now)).min();
             let came = tokio::select! {
@@ -127,7 +135,7 @@ impl<S: Store> Task<S> {
                 head = &mut ahead => Came::Ahead(head),
                 () = super::renewal::until(wake), if wake.is_some() => Came::Time,
             };
-            let look = matches!(came, Came::Nudge | Came::Ahead(_));
+            look |= matches!(came, Came::Nudge | Came::Ahead(Ok(_)));
             match came {
                 Came::Stop => {
                     stopping = true;
@@ -151,8 +159,10 @@ impl<S: Store> Task<S> {
             }
             if look && Instant::now() >= retry_at {
                 let asked = self.shared.looks_asked.load(Ordering::Acquire);
+                let owner = peers.owner_epoch(&name);
                 match self.read_on(followed, &shown.liveness).await {
                     Ok(()) => {
+                        (look, compared) = (false, owner);
                         self.shared.figures.opened();
                         ahead = self.ahead(followed, retry_at);
                         self.show(followed, &mut shown);
@@ -169,6 +179,10 @@ impl<S: Store> Task<S> {
                     // Behind the trim, or another log: it is read from the beginning.
                     Err(error) => {
                         *warm = None;
+                        if let OpenError::Diverged { .. } = error {
+                            // Of this log nobody knows any version yet.
+                            self.shared.committed.store(0, Ordering::Release);
+                        }
                         return Err(error);
                     }
                 }
@@ -238,7 +252,8 @@ impl<S: Store> Task<S> {
         }
     }
 
-    /// Absorbs what the owner appended since.
+    /// Absorbs what the owner appended since. Where that is nothing, looks whether the log still
+    /// ends as it did.
     async fn read_on(&self, followed: &mut Followed, live: &Liveness) -> Result<(), OpenError> {
         let Followed { recovered, waits } = followed;
         let see = |event: &waitroom_core::Event, room: &waitroom_core::Room| {
@@ -250,6 +265,11 @@ impl<S: Store> Task<S> {
                 _ => {}
             }
         };
-        recovered.go_on(&*self.store, &self.shared.name, see).await
+        let before = recovered.head;
+        recovered.go_on(&*self.store, &self.shared.name, see).await?;
+        if recovered.head == before && !recovered.fits(self.store.tip(&self.shared.name).await?) {
+            return Err(OpenError::Diverged { at: before });
+        }
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use crate::clock::RoomClock;
 use crate::config::FOREVER;
 use crate::draw_keeper::DrawKeeper;
 use crate::error::OpenError;
+use crate::peers::Peers;
 use crate::recover::{Recovered, recover};
 use crate::waits::Waits;
 use crate::writer::Writer;
@@ -58,6 +59,13 @@ impl<S: Store> Task<S> {
         self.shared.publish(Board::new(writer.state().clone(), tip.head.0, now));
         let renewal = Renewal::of(self.config.lease, asked_at);
         Ok(Opening { lease, writer, clock, draws, tip, renewal })
+    }
+
+    /// It cannot be opened here: where that is no fault of the store, another should have it.
+    pub(super) fn pass_over(&self, peers: &Arc<dyn Peers>, error: &OpenError) {
+        if error.is_ours() {
+            peers.failed(&self.shared.name);
+        }
     }
 
     /// Does the work with the lease held: to read a large room takes longer than one lasts. Says

@@ -12,26 +12,33 @@ use waitroom_store::{LeaseName, MemoryStore, RoomName, Seams, Store};
 use crate::help::{config, configured, futures_joined, join, presented, room, settings};
 
 /// The other one, as a test has it.
-struct Other {
+pub struct Other {
     stance: Mutex<Stance>,
     changes: watch::Sender<u64>,
     owner: Mutex<Option<RoomHandle>>,
-    parted_at: Mutex<Option<u64>>,
+    pub parted_at: Mutex<Option<u64>>,
+    /// How often it heard that the room cannot be opened.
+    pub failed: Mutex<u32>,
 }
 
 impl Other {
-    fn new(stance: Stance) -> Arc<Other> {
+    pub fn new(stance: Stance) -> Arc<Other> {
         let (changes, _) = watch::channel(0);
-        let stance = Mutex::new(stance);
-        Arc::new(Other { stance, changes, owner: Mutex::default(), parted_at: Mutex::default() })
+        Arc::new(Other {
+            stance: Mutex::new(stance),
+            changes,
+            owner: Mutex::default(),
+            parted_at: Mutex::default(),
+            failed: Mutex::default(),
+        })
     }
 
-    fn become_now(&self, stance: Stance) {
+    pub fn become_now(&self, stance: Stance) {
         *self.stance.lock().unwrap() = stance;
         self.changes.send_modify(|count| *count += 1);
     }
 
-    fn owned_by(&self, owner: Option<RoomHandle>) {
+    pub fn owned_by(&self, owner: Option<RoomHandle>) {
         *self.owner.lock().unwrap() = owner;
         self.changes.send_modify(|count| *count += 1);
     }
@@ -47,6 +54,12 @@ impl Peers for Other {
     fn owned(&self, _: &RoomName, _: u32) {}
     fn parted(&self, _: &RoomName, head: Option<u64>) {
         *self.parted_at.lock().unwrap() = head;
+    }
+    fn failed(&self, _: &RoomName) {
+        *self.failed.lock().unwrap() += 1;
+    }
+    fn owner_epoch(&self, _: &RoomName) -> Option<u32> {
+        Some(self.owner.lock().unwrap().as_ref()?.board_guard().state().epoch().0)
     }
     fn has_owner(&self, _: &RoomName) -> bool {
         self.owner.lock().unwrap().is_some()
@@ -73,7 +86,7 @@ fn engine(store: &Shared, name: &str, other: &Arc<Other>) -> Engine<MemoryStore>
 }
 
 /// An owner and a follower that know each other.
-async fn pair() -> (Engine<MemoryStore>, Engine<MemoryStore>, Arc<Other>, Arc<Other>) {
+pub async fn pair() -> (Engine<MemoryStore>, Engine<MemoryStore>, Arc<Other>, Arc<Other>) {
     let store = Arc::new(MemoryStore::new(Seams::real()));
     let (a, b) = (Other::new(Stance::Own), Other::new(Stance::Follow));
     let (owner, follower) = (engine(&store, "a", &a), engine(&store, "b", &b));
