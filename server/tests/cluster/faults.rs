@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::crowd::Crowd;
+use crate::crowd::{Crew, Crowd, judged};
 use crate::house::{House, name, owner};
 use crate::instance::{Instance, soon};
 use crate::spreader::Spreader;
@@ -12,7 +12,7 @@ use crate::spreader::Spreader;
 /// One at a time: each measures what the others' crowds would disturb.
 static ALONE: Mutex<()> = Mutex::new(());
 
-fn alone() -> MutexGuard<'static, ()> {
+pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -140,7 +140,8 @@ fn a_crowd_at_three_instances_sees_one_queue_while_owners_are_killed_and_frozen(
     house.settled(3);
     let way = Spreader::to(publics(&house));
     let admins = Spreader::to(house.instances.iter().map(|it| it.admin.clone()));
-    let crowd = Crowd::start(&way.url, &admins.url);
+    let crew = Crew { visitors: 900, over_s: 12, seed: 1 };
+    let crowd = Crowd::start(&way.url, &admins.url, &crew);
     let joined = |house: &House| {
         let shown = house.instances[0].operate("GET", "/admin/v1/rooms/sale", "").json();
         shown["joined"].as_u64().unwrap_or(0)
@@ -164,6 +165,8 @@ fn a_crowd_at_three_instances_sees_one_queue_while_owners_are_killed_and_frozen(
         owner(&house.instances[other], "sale").filter(|owner| *owner != was)
     });
     signal(&house.instances[at], "-CONT");
-    let words = crowd.judged();
+    let (words, history) = crowd.ended();
+    let verdict = judged(&house, &[history]);
+    assert_eq!(verdict["broken"], serde_json::json!({}), "{verdict}");
     assert!(joined(&house) >= 890, "{words}");
 }

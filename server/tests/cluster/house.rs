@@ -1,5 +1,6 @@
 //! Instances that share a Redis.
 
+use crate::cutter::Cutter;
 use crate::instance::{Instance, soon};
 use crate::servers::{DURABLE, Server};
 
@@ -9,6 +10,8 @@ const MASTER: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbcc
 pub struct House {
     pub instances: Vec<Instance>,
     pub redis: Server,
+    /// The way of each instance to Redis, where it can be cut.
+    pub ways: Vec<Cutter>,
     more: Vec<(String, String)>,
 }
 
@@ -19,14 +22,30 @@ impl House {
 
     /// With these variables set besides.
     pub fn with(count: usize, more: &[(&str, &str)]) -> House {
-        let more = more.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let (instances, redis) = (Vec::new(), Server::redis(&DURABLE));
-        let mut house = House { instances, redis, more: more.collect() };
+        let mut house = House::empty(more);
         for _ in 0..count {
             house.add();
         }
         house.settled(count);
         house
+    }
+
+    /// Each of them has a way to Redis of its own, that can be cut.
+    pub fn behind_cutters(count: usize) -> House {
+        let mut house = House::empty(&[]);
+        for _ in 0..count {
+            let way = Cutter::to(house.redis.port);
+            house.instances.push(house.start_by(&way.url()));
+            house.ways.push(way);
+        }
+        house.settled(count);
+        house
+    }
+
+    fn empty(more: &[(&str, &str)]) -> House {
+        let more = more.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let (instances, ways) = (Vec::new(), Vec::new());
+        House { instances, ways, redis: Server::redis(&DURABLE), more: more.collect() }
     }
 
     /// One more instance.
@@ -35,11 +54,14 @@ impl House {
     }
 
     pub fn start(&self) -> Instance {
-        let url = self.redis.url();
+        self.start_by(&self.redis.url())
+    }
+
+    fn start_by(&self, url: &str) -> Instance {
         let mut variables = vec![
             ("WAITROOM_STORE_KIND", "redis"),
             ("WAITROOM_STORE_DURABILITY", "redis-sync"),
-            ("WAITROOM_REDIS_URLS", url.as_str()),
+            ("WAITROOM_REDIS_URLS", url),
             ("WAITROOM_REDIS_REPLICAS_REQUIRED", "0"),
             ("WAITROOM_MASTER_KEY", MASTER),
             ("WAITROOM_LIMITS_JOIN", "none"),
@@ -59,6 +81,16 @@ impl House {
             });
             let owned = first["rooms"].as_array()?.iter().all(|room| !room["owner"].is_null());
             (same && owned).then_some(())
+        });
+    }
+
+    /// The same, and no room is about to change hands: each is where it should be.
+    pub fn at_rest(&self, count: usize) {
+        soon("every room is where it should be", || {
+            self.settled(count);
+            let shown = picture(&self.instances[0]);
+            let rooms = shown["rooms"].as_array()?;
+            rooms.iter().all(|room| room["owner"] == room["preferred"]).then_some(())
         });
     }
 
@@ -86,8 +118,17 @@ pub fn name(instance: &Instance) -> String {
 
 /// Who owns a room, as this instance says.
 pub fn owner(instance: &Instance, room: &str) -> Option<String> {
+    of_room(instance, room, "owner")
+}
+
+/// Who should own it.
+pub fn preferred(instance: &Instance, room: &str) -> Option<String> {
+    of_room(instance, room, "preferred")
+}
+
+fn of_room(instance: &Instance, room: &str, what: &str) -> Option<String> {
     let picture = picture(instance);
     let rooms = picture["rooms"].as_array()?;
     let room = rooms.iter().find(|it| it["room"] == room)?;
-    Some(room["owner"].as_str()?.to_owned())
+    Some(room[what].as_str()?.to_owned())
 }

@@ -3,7 +3,7 @@
 use crate::house::{House, picture};
 use std::time::{Duration, Instant};
 
-use crate::instance::soon;
+use crate::instance::{Instance, soon};
 
 #[test]
 fn any_instance_takes_any_visitor_and_all_show_the_same_line() {
@@ -49,9 +49,37 @@ fn any_instance_takes_any_visitor_and_all_show_the_same_line() {
 }
 
 #[test]
-fn whoever_is_heard_of_anywhere_keeps_the_place_and_whoever_is_not_loses_it() {
+fn a_live_ticket_opens_one_channel_wherever_that_is() {
     let house = House::of(2);
-    let room = r#"{"queue_all":true,"rate":"none","heartbeat_timeout":"10s"}"#;
+    let [a, b] = &house.instances[..] else { panic!("two were started") };
+    let token = a.join(1)["token"].as_str().expect("a token").to_owned();
+    let bearer = format!("Authorization: Bearer {token}");
+    let ticket = |of: &Instance| {
+        let given = of.post("/v1/rooms/default/live-ticket", &["-H", &bearer]);
+        given.json()["live_ticket"].as_str().expect("a live ticket").to_owned()
+    };
+    // A channel stays open; what it says first is enough.
+    let open = |of: &Instance, ticket: &str| {
+        let path = format!("/v1/rooms/default/stream?live_ticket={ticket}");
+        of.get(&path, &["--max-time", "1"]).status
+    };
+    for (written, shown) in [(a, a), (a, b), (b, a)] {
+        let ticket = ticket(written);
+        assert_eq!(open(shown, &ticket), 200);
+        assert_eq!((open(a, &ticket), open(b, &ticket)), (401, 401), "once");
+    }
+    // Of one who is gone nobody knows whether it was used.
+    let late = ticket(b);
+    let [a, b] = <[Instance; 2]>::try_from(house.instances).ok().expect("two were started");
+    drop(b);
+    assert_eq!(open(&a, &late), 401);
+}
+
+#[test]
+fn whoever_is_heard_of_anywhere_keeps_the_place_and_whoever_is_not_loses_it() {
+    const TIMEOUT: Duration = Duration::from_secs(5);
+    let house = House::with(2, &[("WAITROOM_LIMITS_STATUS", "none")]);
+    let room = r#"{"queue_all":true,"rate":"none","heartbeat_timeout":"5s"}"#;
     let made = house.instances[0].operate("PUT", "/admin/v1/rooms/short", room);
     assert!(made.status < 300, "{made:?}");
     house.settled(2);
@@ -65,23 +93,22 @@ fn whoever_is_heard_of_anywhere_keeps_the_place_and_whoever_is_not_loses_it() {
     };
     let began = Instant::now();
     let (silent, heard) = (join(), join());
+    // A long poll ends when something changes, or after a second.
     let status = |token: &str| {
         let bearer = format!("Authorization: Bearer {token}");
-        other.get("/v1/rooms/short/status", &["-H", &bearer]).json()
+        other.get("/v1/rooms/short/status?wait=1", &["-H", &bearer]).json()
     };
     // Heard of only where the room is not owned, until the other one is taken for gone.
     soon("the silent one loses the place", || {
         let seen = status(&heard);
         assert_eq!(seen["status"], "waiting", "{seen}");
-        // As often as the limits allow.
-        std::thread::sleep(Duration::from_millis(1_100));
         (seen["position"] == 1).then_some(())
     });
-    assert!(began.elapsed() >= Duration::from_secs(10), "{:?}", began.elapsed());
-    // And a while longer than anybody may be silent.
-    while began.elapsed() < Duration::from_secs(22) {
+    assert!(began.elapsed() >= TIMEOUT, "{:?}", began.elapsed());
+    // And for longer than anybody may be silent.
+    let since = Instant::now();
+    while since.elapsed() < TIMEOUT + Duration::from_secs(1) {
         assert_eq!(status(&heard)["status"], "waiting");
-        std::thread::sleep(Duration::from_millis(1_100));
     }
     assert_eq!(status(&silent)["status"], "expired");
 }
