@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use waitroom_core::{Command, Identity, Join};
-use waitroom_engine::{Config, Engine, RoomHandle};
+use waitroom_engine::{Config, Engine, Peers, RoomHandle};
 use waitroom_redis::{Level, Options, RedisStore, Where};
 use waitroom_store::{LeaseName, RoomName, Seams, Store};
 
 use super::super::classic::scatter;
 use super::super::rooms::{self, NoVault, is_new_place};
+use super::member::Member;
 use crate::failure::{Failure, OrFail, Outcome};
 
 /// As the server has it.
@@ -40,6 +41,10 @@ pub fn part(words: &str) -> Outcome {
             Instance { runtime, room, producers, known: who == "known", next: 0 }.serve()?;
             Ok(())
         }
+        ["member", address, room, producers] => {
+            let producers = producers.parse().or_fail(|| "read the number of producers")?;
+            Member::start(runtime, address, room, producers)?.serve()
+        }
         ["next", address, room, people] => {
             let people = people.parse().or_fail(|| "read the number of people")?;
             let engine = runtime.block_on(engine(address))?;
@@ -50,17 +55,25 @@ pub fn part(words: &str) -> Outcome {
 }
 
 async fn engine(address: &str) -> Outcome<Engine<RedisStore>> {
+    engine_among(address, None).await
+}
+
+/// The same among other instances.
+pub async fn engine_among(
+    address: &str,
+    peers: Option<Arc<dyn Peers>>,
+) -> Outcome<Engine<RedisStore>> {
     let servers = Where::Single { url: format!("redis://{address}") };
     let options = Options::new(servers, Level::Sync { replicas_required: 0 });
     let seams = Seams::real();
     let opened = RedisStore::open(options, seams.clone()).await;
     let (store, _) = opened.or_fail(|| format!("open a store at {address}"))?;
     let name = format!("bench-{}", std::process::id());
-    let config = Config { lease: Some(LEASE), ..Config::new(&name, Arc::new(NoVault)) };
+    let config = Config { lease: Some(LEASE), peers, ..Config::new(&name, Arc::new(NoVault)) };
     Ok(Engine::new(Arc::new(store), seams, config))
 }
 
-fn each_order(mut obey: impl FnMut(&str) -> Outcome<f64>) -> Outcome {
+pub fn each_order(mut obey: impl FnMut(&str) -> Outcome<f64>) -> Outcome {
     println!("ready");
     for order in std::io::stdin().lock().lines() {
         println!("{}", obey(&order.or_fail(|| "read an order")?)?);

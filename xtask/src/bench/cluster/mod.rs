@@ -3,10 +3,12 @@
 //!
 //! Instances are processes of their own (`instance.rs`), each an engine on the store on Redis at
 //! `redis-sync`: no replica, every write on the disk before it is answered. The peer's writes are
-//! synced once a second. Each instance has a room of its own: see [`room_of`].
+//! synced once a second. First each instance has a room of its own (`instance.rs`), then all share
+//! one, and those who do not own it send joins on (`member.rs`).
 
 mod hand;
 mod instance;
+mod member;
 
 use std::time::{Duration, Instant};
 
@@ -39,18 +41,27 @@ impl Sizes {
     }
 }
 
-/// Which room an instance writes. One room for all of them needs an instance that hands a join to
-/// the owner; until the benchmark starts such instances, each owns what it writes.
+/// Which rooms instances write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rooms {
+    /// Each its own.
+    Own,
+    /// All the same.
+    Shared,
+}
+
 fn room_of(instance: usize) -> String {
     format!("sale-{instance}")
 }
 
 pub fn run(scale: Scale) -> Outcome<Vec<Figure>> {
     let sizes = Sizes::of(scale);
-    let mut rates = Vec::new();
+    let (mut rates, mut shared) = (Vec::new(), Vec::new());
     for instances in INSTANCES {
-        rates.push(joins(instances, &sizes)?);
+        rates.push(joins(instances, Rooms::Own, &sizes)?);
+        shared.push(joins(instances, Rooms::Shared, &sizes)?);
     }
+    let handover = handover()?;
     let anonymous = bytes("anonymous", &sizes)?;
     let known = bytes("known", &sizes)?;
     let takeover = takeover(&sizes)?;
@@ -87,16 +98,21 @@ pub fn run(scale: Scale) -> Outcome<Vec<Figure>> {
         Figure::of(size("bytes_in_redis_most_identity", known.most)),
         Figure::of(size("network_bytes_per_join", most.bytes_sent)),
     ];
-    for (instances, rate) in INSTANCES.iter().zip(&rates) {
-        let name = format!("joins_per_redis_cpu_{instances}_instances");
-        figures.push(Figure::beside(
-            per_cpu(&name, rate.per_redis_cpu),
-            classic_cpu(),
-            Better::Higher,
-        ));
-        let name = format!("joins_per_s_{instances}_instances");
-        figures.push(Figure::alone(&name, rate.per_second, "1/s"));
+    for (word, rates) in [("", &rates), ("_shared", &shared)] {
+        for (instances, rate) in INSTANCES.iter().zip(rates) {
+            let name = format!("joins_per_redis_cpu{word}_{instances}_instances");
+            figures.push(Figure::beside(
+                per_cpu(&name, rate.per_redis_cpu),
+                classic_cpu(),
+                Better::Higher,
+            ));
+            let name = format!("joins_per_s{word}_{instances}_instances");
+            figures.push(Figure::alone(&name, rate.per_second, "1/s"));
+        }
     }
+    figures.push(Figure::alone("handover_join_p99_ms", handover.p99, "ms"));
+    figures.push(Figure::alone("handover_join_slowest_ms", handover.slowest, "ms"));
+    figures.push(Figure::alone("handover_ms", handover.took, "ms"));
     Ok(figures)
 }
 
@@ -112,23 +128,29 @@ fn start(core: usize) -> Outcome<Server> {
     Server::start(AppendOnly::Always, core)
 }
 
-fn joins(instances: usize, sizes: &Sizes) -> Outcome<Reached> {
+fn joins(instances: usize, rooms: Rooms, sizes: &Sizes) -> Outcome<Reached> {
     let cores = Cores::split()?;
     let server = start(cores.server)?;
     let each = PRODUCERS / instances;
+    let which = if rooms == Rooms::Own { "a room each" } else { "one room" };
     eprintln!(
-        "{instances} instances with {each} producers each on core {}, {} on core {}, \
+        "{instances} instances with {which} and {each} producers each on core {}, {} on core {}, \
          {ROUNDS} rounds of {:?}",
         cores.client,
         server.line(),
         cores.server,
         sizes.round
     );
-    let hand = |number: usize| {
-        let room = room_of(number);
-        Hand::start(&format!("instance {} {room} {each} anonymous", server.address()), cores.client)
+    let mut hands: Vec<Hand> = match rooms {
+        Rooms::Shared => members(instances, each, &server, cores.client)?,
+        Rooms::Own => {
+            let own = |number| {
+                let (address, room) = (server.address(), room_of(number));
+                Hand::start(&format!("instance {address} {room} {each} anonymous"), cores.client)
+            };
+            (0..instances).map(own).collect::<Outcome<_>>()?
+        }
     };
-    let mut hands: Vec<Hand> = (0..instances).map(hand).collect::<Outcome<_>>()?;
     let mut best = Reached { per_second: 0.0, per_redis_cpu: 0.0, bytes_sent: f64::MAX };
     for _ in 0..ROUNDS {
         let (cpu, read, began) = (server.cpu()?, server.bytes_read()?, Instant::now());
@@ -147,6 +169,61 @@ fn joins(instances: usize, sizes: &Sizes) -> Outcome<Reached> {
     }
     hands.into_iter().try_for_each(Hand::end)?;
     Ok(best)
+}
+
+/// Instances that share a room, when all of them agree on whose it is.
+fn members(count: usize, producers: usize, server: &Server, core: usize) -> Outcome<Vec<Hand>> {
+    let words = format!("member {} {} {producers}", server.address(), room_of(0));
+    let mut hands =
+        (0..count).map(|_| Hand::start(&words, core)).collect::<Outcome<Vec<Hand>>>()?;
+    owner(&mut hands)?;
+    Ok(hands)
+}
+
+/// Which of them owns the room, for good.
+fn owner(hands: &mut [Hand]) -> Outcome<usize> {
+    let count = hands.len();
+    let mut owner = None;
+    for (at, hand) in hands.iter_mut().enumerate() {
+        hand.say(&format!("settled {count}"))?;
+        if hand.number()? > 0.0 {
+            owner = Some(at);
+        }
+    }
+    owner.ok_or_else(|| Failure::new("the instances do not agree on an owner"))
+}
+
+/// What people notice of a planned handover.
+struct Handover {
+    p99: f64,
+    slowest: f64,
+    took: f64,
+}
+
+/// How long people join while the room changes hands.
+const AROUND: Duration = Duration::from_secs(2);
+
+fn handover() -> Outcome<Handover> {
+    let cores = Cores::split()?;
+    let server = start(cores.server)?;
+    eprintln!("three instances, and people who join at two while the third hands the room over");
+    let mut hands = members(3, 1, &server, cores.client)?;
+    let at = owner(&mut hands)?;
+    let mut giver = hands.remove(at);
+    for hand in &mut hands {
+        hand.say(&format!("slow {}", AROUND.as_millis()))?;
+    }
+    std::thread::sleep(AROUND / 2);
+    giver.say("give")?;
+    let took = giver.number()?;
+    let (mut p99, mut slowest) = (0.0f64, 0.0f64);
+    for hand in &mut hands {
+        p99 = p99.max(hand.number()?);
+        hand.say("slowest")?;
+        slowest = slowest.max(hand.number()?);
+    }
+    hands.into_iter().chain([giver]).try_for_each(Hand::end)?;
+    Ok(Handover { p99, slowest, took })
 }
 
 /// What Redis says it allocated for one waiting visitor.
