@@ -4,6 +4,7 @@
 //! and the stores are the real ones; only waiting is simulated. A reference model decides every
 //! command as well, and every answer is compared; what people saw and what the log says is kept
 //! as a [`History`] and judged by the checkers.
+//! Whole instances, with the messages between them and the outbox, are in `machines`.
 //! To add a kind of trouble: a chance in `trouble`, a line in [`Totals`], a floor by itself.
 
 mod bug;
