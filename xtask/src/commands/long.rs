@@ -23,7 +23,8 @@ pub struct Args {
     /// Only every N-th mutant, beginning with the K-th (from 0): `--shard K/N`. For `mutants`.
     #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
     shard: Option<Shard>,
-    /// How often the power is cut (kill-server, 100), or a primary of Redis fails (redis, 50).
+    /// How often the power is cut (kill-server, 100), a primary of Redis fails (redis, 50), or who
+    /// tells of events is killed in each story (events, 300).
     #[arg(long)]
     cycles: Option<u64>,
 }
@@ -44,7 +45,8 @@ const JOBS: &[Job] = &[
     Job { name: "redis", command: redis },
     // Ten times more people than the server can take, and ten thousand idle sockets.
     Job { name: "overload", command: overload },
-    // A bus that is away for a minute: do joins notice, and is what was missed told fast?
+    // A bus that is away for a minute: do joins notice, and is what was missed told fast? And
+    // hundreds of kills of whoever tells: is everything told, in order?
     Job { name: "events", command: events },
     // Coverage-guided fuzzing of everything that reads hostile bytes, minutes for each target.
     Job { name: "fuzz", command: fuzz },
@@ -52,6 +54,7 @@ const JOBS: &[Job] = &[
 
 const KILL_CYCLES: u64 = 100;
 const REDIS_CYCLES: u64 = 50;
+const EVENTS_KILLS: u64 = 300;
 
 /// A sample of the mutants that can be taken again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,9 +152,16 @@ fn redis(args: &Args) -> Outcome<Run> {
     Ok(run.env("WAITROOM_REDIS_CYCLES", &cycles))
 }
 
-fn events(_: &Args) -> Outcome<Run> {
+/// A bus that is away for a minute under load; then the stories of CI told more often: buses that
+/// are restarted and that forgot, relays and mirrors killed at random points, on both buses.
+fn events(args: &Args) -> Outcome<Run> {
     bench::build().run()?;
-    Ok(bench::command().arg("events").arg("--only").arg("minute").arg("--strict"))
+    let kills = args.cycles.unwrap_or(EVENTS_KILLS);
+    let minute = bench::command().args(["events", "--only", "minute", "--strict"]).line();
+    let stories =
+        "cargo test --workspace --test outbox -- --nocapture nats:: kafka:: relay:: mirror::";
+    let script = format!("set -e; {minute}; WAITROOM_EVENTS_KILLS={kills} {stories}");
+    Ok(Run::new("sh").arg("-c").arg(script))
 }
 
 fn overload(_: &Args) -> Outcome<Run> {

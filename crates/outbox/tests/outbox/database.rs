@@ -1,5 +1,6 @@
 //! A PostgreSQL of the test's own: a socket in a folder, no port, gone afterwards.
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,17 +14,56 @@ const SOON: Duration = Duration::from_secs(60);
 pub struct Postgres {
     child: Option<Child>,
     folder: tempfile::TempDir,
+    port: Option<u16>,
 }
 
 const MISSING: &str = "PostgreSQL is needed for this test: run cargo xtask setup";
 
 impl Postgres {
     pub async fn start() -> Postgres {
-        let folder = tempfile::tempdir().expect("a folder");
+        Postgres::start_in(tempfile::tempdir().expect("a folder")).await
+    }
+
+    /// In a folder of the caller's choice: benchmarks want a real disk.
+    pub async fn start_in(folder: tempfile::TempDir) -> Postgres {
+        let mut postgres = Postgres::made(folder);
+        postgres.start_again().await;
+        postgres
+    }
+
+    /// On a port of loopback too, over TLS with the papers of a folder (`ca.pem`, `server.pem`,
+    /// `server.key`); `who` is its pg_hba.conf. None if it does not start, as when the port is
+    /// taken.
+    #[allow(dead_code, reason = "one test of the outbox uses it")]
+    pub async fn guarded(port: u16, papers: &Path, who: &str) -> Option<Postgres> {
+        let mut postgres = Postgres::made(tempfile::tempdir().expect("a folder"));
+        let data = postgres.folder.path().join("data");
+        for name in ["ca.pem", "server.pem", "server.key"] {
+            let file = data.join(name);
+            std::fs::copy(papers.join(name), &file).expect("copied");
+            // It takes no key that others can read.
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("ours");
+            if let Some((user, group)) = self::who() {
+                std::os::unix::fs::chown(&file, Some(user), Some(group)).expect("root may");
+            }
+        }
+        std::fs::write(data.join("pg_hba.conf"), who).expect("written");
+        let more = format!(
+            "listen_addresses = '127.0.0.1'\nport = {port}\nssl = on\nssl_ca_file = 'ca.pem'\n\
+             ssl_cert_file = 'server.pem'\nssl_key_file = 'server.key'\n"
+        );
+        let file = data.join("postgresql.auto.conf");
+        std::fs::write(file, more).expect("written");
+        postgres.port = Some(port);
+        postgres.spawn();
+        postgres.answers().await.then_some(postgres)
+    }
+
+    fn made(folder: tempfile::TempDir) -> Postgres {
         if let Some((user, group)) = who() {
             std::os::unix::fs::chown(folder.path(), Some(user), Some(group)).expect("root may");
         }
-        let mut postgres = Postgres { child: None, folder };
+        let postgres = Postgres { child: None, folder, port: None };
         let made = postgres
             .program("initdb")
             .args(["--auth=trust", "--username=waitroom", "--no-sync"])
@@ -32,12 +72,13 @@ impl Postgres {
             .output()
             .expect("initdb runs");
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
-        postgres.start_again().await;
         postgres
     }
 
+    /// By its socket, which is named after its port.
     pub fn url(&self) -> String {
-        format!("host={} user=waitroom dbname=postgres", self.folder.path().display())
+        let port = self.port.map(|port| format!(" port={port}")).unwrap_or_default();
+        format!("host={} user=waitroom dbname=postgres{port}", self.folder.path().display())
     }
 
     /// The same as an address, for commands that tell databases by it.
@@ -48,24 +89,33 @@ impl Postgres {
     }
 
     pub async fn start_again(&mut self) {
+        self.spawn();
+        assert!(self.answers().await, "PostgreSQL does not answer");
+    }
+
+    fn spawn(&mut self) {
         let log = std::fs::File::create(self.folder.path().join("log")).expect("a log");
-        let child = self
-            .program("postgres")
-            .arg("-D")
-            .arg(self.folder.path().join("data"))
-            .args(["-c", "listen_addresses=", "-k"])
-            .arg(self.folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("postgres runs");
-        self.child = Some(child);
+        let mut command = self.program("postgres");
+        command.arg("-D").arg(self.folder.path().join("data"));
+        if self.port.is_none() {
+            command.args(["-c", "listen_addresses="]);
+        }
+        command.arg("-k").arg(self.folder.path());
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
+        self.child = Some(child.expect("postgres runs"));
+    }
+
+    /// Whether it does before its time is up, or it ends.
+    async fn answers(&mut self) -> bool {
         let until = Instant::now() + SOON;
-        while let Err(error) = tokio_postgres::connect(&self.url(), NoTls).await {
-            assert!(Instant::now() < until, "PostgreSQL does not answer: {error}");
+        while tokio_postgres::connect(&self.url(), NoTls).await.is_err() {
+            let ended = self.child.as_mut().is_none_or(|it| !matches!(it.try_wait(), Ok(None)));
+            if ended || Instant::now() > until {
+                return false;
+            }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        true
     }
 
     /// At once, and its children with it; what it acknowledged is in its folder.
