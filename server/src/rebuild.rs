@@ -7,7 +7,7 @@
 
 mod fetch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
@@ -15,24 +15,28 @@ use serde_json::json;
 use waitroom_core::{Actor, Command, Epoch, Hold, Reply, Timestamp};
 use waitroom_engine::recover::{Recovered, recover};
 use waitroom_engine::writer::Writer;
-use waitroom_outbox::mirror::Place;
+use waitroom_outbox::mirror::{Place, SealKey};
 use waitroom_sim::rehearsal::human::number;
+use waitroom_store::seal::MasterKey;
 use waitroom_store::{Batch, FileStore, Head, LeaseName, RoomName, Store};
 
+use crate::config::Environment;
 use crate::data::{Data, failed, now};
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
+use crate::serve::{copies, master_key};
 use fetch::{Fetched, Proof, hex};
 
 /// Brings a room back from a mirror of its log ([events.mirror]) and proves that it is the same.
 ///
-/// The room is paused until somebody resumes it. Into a new data folder the installation's keys
-/// come along, without which no ticket of before would be known; the master key, which they are
-/// sealed with, is not in the mirror: put `master.key` into the folder, or give it as before.
+/// The room is paused until somebody resumes it. Into a new data folder, or an empty Redis, the
+/// installation's keys come along, without which no ticket of before would be known. The master
+/// key, which they and the mirror are sealed with, is not in the mirror: it is taken from
+/// WAITROOM_MASTER_KEY, from --master-key-file, or from `master.key` in the data folder.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  \
     waitroom rebuild spring-sale --from nats://10.0.0.5:4222 --data data\n  \
-    waitroom rebuild spring-sale --from postgres://waitroom@db/waitroom --data data")]
+    waitroom rebuild spring-sale --from postgres://waitroom@db/waitroom --config waitroom.toml")]
 pub struct Rebuild {
     /// The room.
     #[arg(value_parser = RoomName::parse)]
@@ -46,9 +50,15 @@ pub struct Rebuild {
     /// A file with credentials (NATS) or a password (PostgreSQL).
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// The data folder to put it into, made if it is not there.
-    #[command(flatten)]
-    data: Data,
+    /// The data folder to put it into, made if it is not there; no server may be running on it.
+    #[arg(long, value_name = "DIR", required_unless_present = "config")]
+    data: Option<PathBuf>,
+    /// The configuration of servers whose rooms are in Redis; none may be running on it.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "master_key_file"])]
+    config: Option<PathBuf>,
+    /// The file with the master key that the mirror was sealed with.
+    #[arg(long, value_name = "FILE")]
+    master_key_file: Option<PathBuf>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
@@ -61,19 +71,25 @@ impl Rebuild {
     pub fn run(self, out: &mut Out) -> Result<Exit, Failure> {
         let place = Place::parse(&self.from, self.secret_file.clone())
             .map_err(|why| Failure::new(Exit::Usage, why).means("nothing was read or changed"))?;
-        let room = &self.room;
-        let fresh = !self.data.dir.join("journal").is_dir();
-        let fetched = Fetched::read(&place, &self.name, room, &self.data.dir)?;
-        let Some(fetched) = fetched else { return Err(self.nothing_there()) };
-        let proof = fetched.prove()?;
+        match (&self.config, &self.data) {
+            (Some(config), _) => self.into_redis(out, &place, config),
+            (None, Some(dir)) => self.into_folder(out, &place, Data { dir: dir.clone() }),
+            (None, None) => unreachable!("one of the two is required"),
+        }
+    }
+
+    fn into_folder(&self, out: &mut Out, place: &Place, data: Data) -> Result<Exit, Failure> {
+        let (room, fresh) = (&self.room, !data.dir.join("journal").is_dir());
+        let key = SealKey::of(&self.master_key(&data.dir)?);
+        let (fetched, proof) = self.fetch(place, &key, &data.dir)?;
         let system = match fresh {
-            true => Fetched::read(&place, &self.name, &RoomName::system(), &self.data.dir)?,
+            true => Fetched::read(place, &self.name, &key, &RoomName::system(), &data.dir)?,
             false => None,
         };
-        let store = self.data.open_or_make()?;
+        let store = data.open_or_make()?;
         let rooms = now(store.rooms()).map_err(|error| failed("list the rooms", &error))?;
         if rooms.contains(room) {
-            let dir = self.data.dir.display();
+            let dir = data.dir.display();
             let said = format!("room \"{room}\": data folder {dir} has a room of that name");
             return Err(Failure::new(Exit::Taken, said)
                 .coded("WR-2011")
@@ -96,6 +112,54 @@ impl Rebuild {
             return Err(fetch::other_digest(room, head));
         }
         self.tell(out, &fetched, &proof, system.is_some())
+    }
+
+    fn into_redis(&self, out: &mut Out, place: &Place, config: &Path) -> Result<Exit, Failure> {
+        let config = copies::configured(config)?;
+        let fresh = copies::may_rebuild(&config, &self.room)?;
+        let (key, beside) = (SealKey::of(&master_key(&config)?), &config.server.data);
+        let (fetched, proof) = self.fetch(place, &key, beside)?;
+        let system = match fresh {
+            true => Fetched::read(place, &self.name, &key, &RoomName::system(), beside)?,
+            false => None,
+        };
+        let keys = system.as_ref().map(Fetched::path);
+        copies::rebuild(&config, &self.room, fetched.path(), keys, REASON)?;
+        self.tell(out, &fetched, &proof, system.is_some())
+    }
+
+    /// The room's log from the mirror, checked and folded.
+    fn fetch(
+        &self,
+        place: &Place,
+        key: &SealKey,
+        beside: &Path,
+    ) -> Result<(Fetched, Proof), Failure> {
+        let fetched = Fetched::read(place, &self.name, key, &self.room, beside)?;
+        let fetched = fetched.ok_or_else(|| self.nothing_there())?;
+        let proof = fetched.prove()?;
+        Ok((fetched, proof))
+    }
+
+    /// From the environment, from the file that is named, or from the one of the folder. None is
+    /// made here: a fresh one opens no mirror.
+    fn master_key(&self, dir: &Path) -> Result<MasterKey, Failure> {
+        let mut wrong = Vec::new();
+        let given = Environment::of_this_process().master_key(&mut wrong);
+        let key = match (&self.master_key_file, given, wrong.first()) {
+            (Some(file), _, _) => MasterKey::from_file(file).map_err(|error| error.to_string()),
+            (None, Some(key), _) => Ok(key),
+            (None, None, Some(mistake)) => Err(mistake.to_string()),
+            (None, None, None) => {
+                MasterKey::from_file(&dir.join("master.key")).map_err(|error| error.to_string())
+            }
+        };
+        key.map_err(|why| {
+            Failure::new(Exit::Wrong, format!("the master key cannot be used: {why}"))
+                .coded("WR-2102")
+                .means("nothing was read or changed; a mirror cannot be believed without it")
+                .advise("name its file with --master-key-file, or set WAITROOM_MASTER_KEY")
+        })
     }
 
     fn tell(

@@ -1,8 +1,8 @@
 //! A mirror: the raw batches of every log, unfiltered and in order, somewhere else.
 //!
 //! What outsiders are told of a room cannot bring it back; its log can. So a mirror takes batches
-//! as they stand, with the chain through them, and whoever reads it can prove that nothing is
-//! missing or altered. Now and then it also takes the room's digest, so that a room rebuilt from
+//! as they stand, with the chain through them and under a seal of the installation, and whoever
+//! reads it can prove that nothing is missing, altered or added. Now and then it also takes the room's digest, so that a room rebuilt from
 //! it can be compared with the one it came from.
 //! Lives here: where a mirror may be ([`Place`]) and when digests are due. [`piece`] has the bytes,
 //! [`assembly`] puts them together again, and there is a file for each kind of place.
@@ -20,8 +20,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use waitroom_store::{Head, RoomName, Stored};
+use waitroom_store::{Appended, Head, RoomName, Stored};
 
+use self::piece::Piece;
 use crate::keeper::{Standing, other_history};
 use crate::names::Names;
 use crate::sink::Trouble;
@@ -29,6 +30,7 @@ use crate::sink::Trouble;
 pub use assembly::{Assembly, Broken, Mark};
 pub use kafka::KafkaMirror;
 pub use nats::NatsMirror;
+pub use piece::SealKey;
 pub use postgres::PostgresMirror;
 
 /// Where a mirror is.
@@ -52,10 +54,8 @@ impl Place {
             "kafka" if secret.is_some() => Err("Kafka takes no secret file".into()),
             "kafka" if rest.is_empty() => Err("\"kafka://\" names no broker".into()),
             "kafka" => Ok(Place::Kafka(crate::kafka::Link { brokers: rest.into() })),
-            "postgres" | "postgresql" if !crate::postgres::is_address(address) => {
-                Err("no address of a database; write postgres://user@host/database".into())
-            }
             "postgres" | "postgresql" => {
+                crate::postgres::is_address(address)?;
                 let link = crate::postgres::Link { url: address.into(), password_file: secret };
                 Ok(Place::Postgres(link))
             }
@@ -102,20 +102,56 @@ impl Known {
 /// Pieces, each with the head of its batch.
 type Pieces = Vec<(Head, Vec<u8>)>;
 
-/// The pieces of batches that follow `at`, and where the mirror stands with them.
-fn pieces(
-    room: &RoomName,
-    mut at: Standing,
-    batches: &[Stored],
-) -> Result<(Standing, Pieces), Trouble> {
-    let mut all = Vec::new();
-    for batch in batches {
-        let before = at.chain;
-        at = at.with(room, batch).ok_or_else(|| other_history(room, at.head))?;
-        let pieces = piece::of_batch(batch, before);
-        all.extend(pieces.into_iter().map(|piece| (batch.head, piece)));
+/// What every mirror goes by, wherever it is: the seal of its pieces, and when digests are due.
+#[derive(Debug)]
+pub struct Terms {
+    pub key: SealKey,
+    pub marks: Marks,
+}
+
+impl Terms {
+    /// The pieces of batches that follow `at`, and where the mirror stands with them.
+    fn pieces(
+        &self,
+        room: &RoomName,
+        mut at: Standing,
+        batches: &[Stored],
+    ) -> Result<(Standing, Pieces), Trouble> {
+        let mut all = Vec::new();
+        for batch in batches {
+            let before = at.chain;
+            at = at.with(room, batch).ok_or_else(|| other_history(room, at.head))?;
+            let pieces = piece::of_batch(&self.key, room, batch, before);
+            all.extend(pieces.into_iter().map(|piece| (batch.head, piece)));
+        }
+        Ok((at, all))
     }
-    Ok((at, all))
+
+    /// The piece of a digest to put behind what the mirror holds, if one is due.
+    async fn mark(&self, room: &RoomName, held: Standing, names: &dyn Names) -> Pieces {
+        let Standing { head, chain: Some(chain) } = held else { return Vec::new() };
+        match self.marks.due(room, head, names).await {
+            Some(mark) => {
+                let held = Appended { head, chain };
+                vec![(head, piece::of_mark(&self.key, room, &mark, held))]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Where a mirror stands whose newest piece of a room is this one.
+    fn standing(&self, room: &RoomName, newest: &[u8]) -> Result<Standing, Trouble> {
+        let piece = Piece::read(&self.key, room, newest).map_err(|unread| {
+            Trouble::new(match unread {
+                piece::Unread::NoPiece => "the newest in the mirror is no piece of a log",
+                piece::Unread::Foreign { .. } => {
+                    "the newest piece in the mirror is not under this master key's seal"
+                }
+            })
+        })?;
+        let Appended { head, chain } = piece.standing();
+        Ok(Standing { head, chain: Some(chain) })
+    }
 }
 
 /// When digests are due. Making one goes through the whole room, so not too often.

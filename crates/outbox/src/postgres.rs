@@ -7,13 +7,16 @@
 pub mod projection;
 mod rows;
 pub mod sale;
+mod tls;
 mod write;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio_postgres::{Client, Config, NoTls};
+use tokio::sync::Mutex;
+use tokio_postgres::{Client, NoTls, Socket};
 
+use self::tls::{Address, Secure};
 use crate::sink::Trouble;
 
 pub use projection::Projection;
@@ -21,7 +24,8 @@ pub use projection::Projection;
 /// Where the database is and who we are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// `postgres://user@host/database`, or `host=… user=… dbname=…`.
+    /// `postgres://user@host/database`, or `host=… user=… dbname=…`; with TLS by `sslmode` and the
+    /// like (`tls.rs`).
     pub url: String,
     pub password_file: Option<PathBuf>,
 }
@@ -33,31 +37,84 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 const MIGRATIONS: &[&str] =
     &[include_str!("postgres/schema/0001.sql"), include_str!("postgres/schema/0002.sql")];
 
-/// Whether this could be where a database is.
-pub fn is_address(url: &str) -> bool {
-    url.parse::<Config>().is_ok_and(|it| !it.get_hosts().is_empty())
+/// Whether this could be where a database is, and if not, why.
+pub fn is_address(url: &str) -> Result<(), String> {
+    Address::parse(url).map(|_| ())
 }
 
 /// A connection; it ends with the client.
 pub async fn connect(link: &Link) -> Result<Client, Trouble> {
-    let mut config: Config = link.url.parse().map_err(said)?;
+    let Address { mut config, tls } = Address::parse(&link.url).map_err(Trouble::new)?;
     config.connect_timeout(CONNECT_WITHIN).application_name("waitroom");
-    if let Some(path) = &link.password_file {
-        let read = tokio::task::spawn_blocking({
-            let path = path.clone();
-            move || std::fs::read_to_string(path)
+    let password_file = link.password_file.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let password = password_file.map(|path| {
+            let read = std::fs::read_to_string(&path);
+            read.map_err(|error| format!("{}: {error}", path.display()))
         });
-        let read = read.await.map_err(Trouble::new)?;
-        let password = read.map_err(|it| Trouble::new(format!("{}: {it}", path.display())))?;
+        let secure = tls.map(|files| Secure::new(&files));
+        Ok::<_, String>((password.transpose()?, secure.transpose()?))
+    });
+    let (password, secure) = read.await.map_err(Trouble::new)?.map_err(Trouble::new)?;
+    if let Some(password) = password {
         config.password(password.trim_end());
     }
-    let (client, connection) = config.connect(NoTls).await.map_err(said)?;
+    match secure {
+        Some(secure) => {
+            let (client, connection) = config.connect(secure).await.map_err(said)?;
+            Ok(begun(client, connection))
+        }
+        None => {
+            let (client, connection) = config.connect(NoTls).await.map_err(said)?;
+            Ok(begun(client, connection))
+        }
+    }
+}
+
+fn begun<T>(client: Client, connection: tokio_postgres::Connection<Socket, T>) -> Client
+where
+    T: tokio_postgres::tls::TlsStream + Unpin + Send + 'static,
+{
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "the connection to PostgreSQL ended");
         }
     });
-    Ok(client)
+    client
+}
+
+/// A database with our tables, and the one connection to it that all rooms share: they take turns,
+/// and a batch is a few round trips.
+#[derive(Debug)]
+pub(crate) struct Database {
+    link: Link,
+    client: Mutex<Option<Client>>,
+}
+
+impl Database {
+    pub fn at(link: Link) -> Database {
+        Database { link, client: Mutex::default() }
+    }
+
+    /// Does something on the connection. It is given back only when all went well: whoever was
+    /// dropped half-way takes it along, and the database forgets what was not committed.
+    pub async fn with<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Client) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let mut kept = self.client.lock().await;
+        let mut client = match kept.take() {
+            Some(client) => client,
+            None => {
+                let mut client = connect(&self.link).await?;
+                migrate(&mut client).await?;
+                client
+            }
+        };
+        let done = work(&mut client).await?;
+        *kept = Some(client);
+        Ok(done)
+    }
 }
 
 /// Brings the tables up to date. Several instances may try at once.

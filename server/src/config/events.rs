@@ -158,11 +158,7 @@ pub fn topic(given: &Value) -> Result<String, String> {
 /// An address of a database, as `postgres://…` or as `host=… user=…`.
 pub fn database(given: &Value) -> Result<String, String> {
     let said = text(given)?;
-    // It may hold a password: it is not repeated.
-    match waitroom_outbox::postgres::is_address(&said) {
-        true => Ok(said),
-        false => Err("no address of a database; write \"postgres://user@host/database\"".into()),
-    }
+    waitroom_outbox::postgres::is_address(&said).map(|()| said)
 }
 
 /// Where a mirror may be.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use waitroom_core::{Room, codec};
-use waitroom_outbox::mirror::{Assembly, Broken, Mark, Place};
+use waitroom_outbox::mirror::{Assembly, Broken, Mark, Place, SealKey};
 use waitroom_store::disk::RealDisk;
 use waitroom_store::file::Copying;
 use waitroom_store::{Appended, Head, RoomName};
@@ -39,6 +39,7 @@ impl Fetched {
     pub fn read(
         place: &Place,
         name: &str,
+        key: &SealKey,
         room: &RoomName,
         data: &Path,
     ) -> Result<Option<Fetched>, Failure> {
@@ -46,7 +47,7 @@ impl Fetched {
         let disk = |error: std::io::Error| {
             Failure::new(Exit::Io, format!("{}: {error}", path.display())).coded("WR-2004")
         };
-        let mut assembly = Assembly::new(room);
+        let mut assembly = Assembly::new(key, room);
         let mut file = Copying::begin(RealDisk::new(""), room, &path).map_err(disk)?;
         let mut batches = 0;
         let take = |piece: &[u8]| {
@@ -121,7 +122,7 @@ fn beside(data: &Path, room: &RoomName) -> Result<PathBuf, Failure> {
 fn not_whole(room: &RoomName, broken: &Broken) -> Failure {
     Failure::new(Exit::Wrong, format!("room \"{room}\": {broken}"))
         .coded("WR-2020")
-        .means("something is missing from the mirror or was altered; nothing was changed")
+        .means("something is missing from the mirror, or was altered or added; nothing was changed")
         .advise("try another mirror, a backup (waitroom restore) or an export (waitroom import)")
 }
 

@@ -1,6 +1,6 @@
 //! Copies of everything that a store on Redis holds, as portable files, and Redis filled from them.
 //!
-//! Lives here: `backup --config` and `restore --config`. A copy is a folder with a file for each
+//! Lives here: `backup --config`, `restore --config` and where `rebuild --config` ends. A copy is a folder with a file for each
 //! room and one for `_system`, and a list that is written last: without it a copy was never
 //! finished. Rooms that come back are paused: between the copy and the loss people were let in that
 //! nobody knows of any more, so an operator looks first.
@@ -72,24 +72,8 @@ pub fn restore(config: &Path, from: &Path) -> Result<Copied, Failure> {
         let (rooms, system): (Vec<&Import>, Vec<&Import>) =
             copies.iter().partition(|copy| !copy.room.is_system());
         for Import { room, .. } in &rooms {
-            let doing = format!("take room {room} in");
-            let taken = store.import(&from.join(format!("{room}.wrroom"))).await;
-            taken.map_err(|error| unfinished(&doing, &error))?;
-            let paused = async {
-                let handle = engine.open(room).await.map_err(|error| error.to_string())?;
-                let hold = Hold::Paused { reason: REASON.into() };
-                let hold = Command::Hold { hold, by: Actor::new("restore") };
-                let answer = handle.send(hold).await.map_err(|error| format!("{error:?}"))?;
-                match answer.reply {
-                    // A room that is held, or has no settings, lets nobody in as it is.
-                    Reply::Done | Reply::Refused(_) => Ok(()),
-                    other => Err(format!("pausing was answered {other:?}")),
-                }
-            };
-            paused.await.map_err(|why| {
-                let error = Error::Unavailable { why };
-                unfinished(&format!("pause room {room}"), &error)
-            })?;
+            let file = from.join(format!("{room}.wrroom"));
+            take_in(&store, &engine, room, &file, REASON, "restore").await?;
         }
         engine.stop().await;
         // Last: a server that starts meanwhile finds no rooms.
@@ -99,6 +83,85 @@ pub fn restore(config: &Path, from: &Path) -> Result<Copied, Failure> {
         }
         let events = copies.iter().map(|copy| copy.tip.head.0).sum();
         Ok(Copied { rooms: rooms.len(), events })
+    })
+}
+
+/// Takes a room in from a file and pauses it before anybody can be let in.
+async fn take_in(
+    store: &RedisStore,
+    engine: &Engine<RedisStore>,
+    room: &RoomName,
+    file: &Path,
+    reason: &str,
+    by: &str,
+) -> Result<(), Failure> {
+    let taken = store.import(file).await;
+    taken.map_err(|error| unfinished(&format!("take room {room} in"), &error))?;
+    let paused = async {
+        let handle = engine.open(room).await.map_err(|error| error.to_string())?;
+        let hold = Hold::Paused { reason: reason.into() };
+        let hold = Command::Hold { hold, by: Actor::new(by) };
+        let answer = handle.send(hold).await.map_err(|error| format!("{error:?}"))?;
+        match answer.reply {
+            // A room that is held, or has no settings, lets nobody in as it is.
+            Reply::Done | Reply::Refused(_) => Ok(()),
+            other => Err(format!("pausing was answered {other:?}")),
+        }
+    };
+    paused.await.map_err(|why| {
+        let error = Error::Unavailable { why };
+        unfinished(&format!("pause room {room}"), &error)
+    })
+}
+
+/// Looks whether `waitroom rebuild` may bring a room back to the Redis of a configuration; says
+/// whether nothing at all is there yet, so that the installation's keys come along.
+pub fn may_rebuild(config: &Config, room: &RoomName) -> Result<bool, Failure> {
+    run(async {
+        let store = redis::open(config, Seams::real()).await?;
+        let running = store.instances().await;
+        let running = running.map_err(|error| away("look who runs on it", &error))?;
+        if !running.is_empty() {
+            let said = format!("{} instances run on this Redis", running.len());
+            return Err(Failure::new(Exit::Busy, said)
+                .means("nothing was changed")
+                .advise("stop them first: one of them could let people in before it is paused"));
+        }
+        let head = store.committed_head(room).await;
+        if head.map_err(|error| away("look for the room", &error))? > Head::EMPTY {
+            return Err(Failure::new(Exit::Taken, format!("this Redis has a room \"{room}\""))
+                .coded("WR-2011")
+                .means("nothing was changed")
+                .advise("rebuild under another redis.prefix"));
+        }
+        let system = store.committed_head(&RoomName::system()).await;
+        Ok(system.map_err(|error| away("look for a _system log", &error))? == Head::EMPTY)
+    })
+}
+
+/// Brings a room back to the Redis of a configuration from files, paused, and the `_system` log
+/// where there is none.
+pub fn rebuild(
+    config: &Config,
+    room: &RoomName,
+    file: &Path,
+    system: Option<&Path>,
+    reason: &str,
+) -> Result<(), Failure> {
+    let (seams, master) = (Seams::real(), master_key(config)?);
+    run(async {
+        let store = redis::open(config, seams.clone()).await?;
+        let engine_config = EngineConfig::new("rebuild", Arc::new(master));
+        let engine_config = plan::engine(config, engine_config);
+        let engine = Engine::new(Arc::new(store.clone()), seams, engine_config);
+        take_in(&store, &engine, room, file, reason, "rebuild").await?;
+        engine.stop().await;
+        // Last: a server that starts meanwhile finds no rooms.
+        if let Some(system) = system {
+            let taken = store.import(system).await;
+            taken.map_err(|error| unfinished("take the _system log in", &error))?;
+        }
+        Ok(())
     })
 }
 
@@ -148,7 +211,7 @@ async fn must_be_empty(store: &RedisStore) -> Result<(), Failure> {
         .advise("restore to an empty Redis, or under another redis.prefix"))
 }
 
-fn configured(file: &Path) -> Result<Config, Failure> {
+pub fn configured(file: &Path) -> Result<Config, Failure> {
     let loaded = Config::load(Some(file), &Environment::of_this_process());
     let config = loaded.map_err(|mistakes| {
         Failure::new(mistakes.exit(), mistakes.to_string()).means("nothing was done")

@@ -17,6 +17,7 @@ use waitroom_api::{Code, Problem};
 use waitroom_cluster::{Cluster, Rooms};
 use waitroom_core::id::IdKey;
 use waitroom_engine::{Engine, RoomHandle};
+use waitroom_outbox::mirror::SealKey;
 use waitroom_store::seal::MasterKey;
 use waitroom_store::system::{NewKey, System, SystemError};
 use waitroom_store::{Clock, Entropy, OsEntropy, RoomName, Seams, Store};
@@ -110,6 +111,11 @@ impl<S: Store + Clone> House<S> {
         system.put_down().await;
         self.keyring.take(system.api_keys());
         Ok(())
+    }
+
+    /// What seals the pieces of mirrors.
+    pub fn mirror_key(&self) -> SealKey {
+        SealKey::of(&self.master)
     }
 
     /// A secret of 32 bytes under this name, made if there is none.

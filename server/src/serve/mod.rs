@@ -386,7 +386,7 @@ fn instance(config: &Config) -> String {
 
 /// From the environment, from the file that the configuration names, or from one beside the data
 /// that is made at the first start.
-fn master_key(config: &Config) -> Result<MasterKey, Failure> {
+pub fn master_key(config: &Config) -> Result<MasterKey, Failure> {
     let refused = |error: waitroom_store::seal::KeyError| {
         Failure::new(Exit::Wrong, format!("the master key cannot be used: {error}"))
             .coded("WR-2102")

@@ -12,7 +12,9 @@ use waitroom_core::{Actor, Command, EndHow, Epoch, Presented, Session, Ticket};
 use waitroom_outbox::body::ReadyToken;
 use waitroom_outbox::duty::REPLAYS_MAX;
 use waitroom_outbox::kafka::{self, KafkaSink, KafkaSource, Topics};
-use waitroom_outbox::mirror::{KafkaMirror, Marks, NatsMirror, Place, PostgresMirror};
+use waitroom_outbox::mirror::{
+    KafkaMirror, Marks, NatsMirror, Place, PostgresMirror, SealKey, Terms,
+};
 use waitroom_outbox::nats::{self, NatsSink, NatsSource, Streams};
 use waitroom_outbox::postgres::{self, Projection};
 use waitroom_outbox::source::{Checkout, NotEnded, Outcome, Outcomes, Reason, Said, SourceFigures};
@@ -93,7 +95,7 @@ pub fn begin<S: Store + Clone>(
         let rooms = begun.rooms.clone();
         begun.duty("postgres", filter, Pace::default(), Whole::new(Projection::new(link)), rooms);
     }
-    begun.mirror(&events.mirror);
+    begun.mirror(&events.mirror, house.mirror_key());
     let sources = begun.sources(events, desk);
     let clock = desk.clock.clone();
     let seen = Seen { figures: begun.figures, sources, asks: begun.asks, endpoints, clock };
@@ -147,23 +149,24 @@ impl<S: Store> Begun<'_, S> {
 }
 
 impl<S: Store> Begun<'_, S> {
-    fn mirror(&mut self, of: &EventsMirror) {
+    fn mirror(&mut self, of: &EventsMirror, key: SealKey) {
         let Some(to) = &of.to else { return };
         let place = Place::parse(to, of.secret_file.clone());
         let place = place.expect("the configuration was checked");
         let rooms: Arc<dyn Rooms> = Arc::new(AndSystem(self.rooms.clone()));
-        let (filter, marks) = (Filter::everything(), Marks::every(of.digest_every));
+        let filter = Filter::everything();
+        let terms = Terms { key, marks: Marks::every(of.digest_every) };
         match place {
             Place::Nats(link) => {
-                let mirror = NatsMirror::new(link, &of.name, of.replicas as usize, marks);
+                let mirror = NatsMirror::new(link, &of.name, of.replicas as usize, terms);
                 self.duty("mirror", filter, Pace::default(), Whole::new(mirror), rooms);
             }
             Place::Kafka(link) => {
-                let mirror = KafkaMirror::new(link, &of.name, marks);
+                let mirror = KafkaMirror::new(link, &of.name, terms);
                 self.duty("mirror", filter, Pace::default(), Whole::new(mirror), rooms);
             }
             Place::Postgres(link) => {
-                let mirror = PostgresMirror::new(link, marks);
+                let mirror = PostgresMirror::new(link, terms);
                 self.duty("mirror", filter, Pace::default(), Whole::new(mirror), rooms);
             }
         }

@@ -34,6 +34,7 @@ fn rebuild(from: &str, data: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_waitroom"))
         .args(["rebuild", "sale", "--json", "--from", from, "--data"])
         .arg(data)
+        .envs([MASTER])
         .output()
         .expect("the binary was built with this test")
 }
@@ -197,6 +198,29 @@ async fn a_room_comes_back_from_postgres_and_not_from_a_mirror_that_was_meddled_
     let told: Value = serde_json::from_slice(&out.stdout).expect("JSON");
     let said = told["error"]["said"].as_str().expect("words");
     assert!(said.contains(&format!("breaks after event {}", heads[1])), "{said}");
+    assert!(!data.exists(), "no trace of it");
+
+    // The installation's own log is under the same seal: a mirror of another one is no source.
+    let other = "ff".repeat(32);
+    let out = Command::new(env!("CARGO_BIN_EXE_waitroom"))
+        .args(["rebuild", "sale", "--json", "--from", &address, "--data"])
+        .arg(&data)
+        .env(MASTER.0, other)
+        .output()
+        .expect("the binary was built with this test");
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    let told: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let said = told["error"]["said"].as_str().expect("words");
+    assert!(said.contains("breaks after event 0") && said.contains("master key"), "{said}");
+    // Without any key nothing is believed, and none is made.
+    let out = Command::new(env!("CARGO_BIN_EXE_waitroom"))
+        .args(["rebuild", "sale", "--json", "--from", &address, "--data"])
+        .arg(&data)
+        .env_remove(MASTER.0)
+        .output()
+        .expect("the binary was built with this test");
+    let told: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(told["error"]["code"], "WR-2102", "{told}");
     assert!(!data.exists(), "no trace of it");
 }
 

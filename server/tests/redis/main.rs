@@ -5,6 +5,10 @@ mod failover;
 #[path = "../serve/instance.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod instance;
+mod mirrored;
+#[path = "../../../crates/outbox/tests/outbox/parts.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod parts;
 #[path = "../../../crates/redis/tests/common/servers.rs"]
 mod servers;
 mod wiped;

@@ -8,7 +8,7 @@ use crate::instance::{Instance, soon};
 use crate::servers::{DURABLE, Server};
 use crate::settings;
 
-fn config(redis: &Server) -> PathBuf {
+pub fn config(redis: &Server) -> PathBuf {
     let path =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("wiped-{}.toml", redis.port));
     let text = format!(

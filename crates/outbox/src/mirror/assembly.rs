@@ -1,13 +1,14 @@
-//! A log from the pieces of a mirror, each batch checked against the chain.
+//! A log from the pieces of a mirror, each checked by its seal and each batch against the chain.
 //!
-//! What comes a second time is passed over: a bus delivers at least once. What is missing, altered
-//! or in the wrong place ends it, with the event behind which nothing can be trusted.
+//! What comes a second time is passed over: a bus delivers at least once. What is missing, altered,
+//! added by others or in the wrong place ends it, with the event behind which nothing can be
+//! trusted.
 
 use std::fmt;
 
 use waitroom_store::{Appended, Head, RoomName, Stored};
 
-use super::piece::{self, Kind, Piece};
+use super::piece::{self, Kind, Piece, SealKey, Unread};
 
 /// The room's digest at an event, as its owner computed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,7 @@ impl fmt::Display for Broken {
 
 #[derive(Debug)]
 pub struct Assembly {
+    key: SealKey,
     room: RoomName,
     at: Appended,
     half: Option<Half>,
@@ -48,8 +50,9 @@ struct Half {
 }
 
 impl Assembly {
-    pub fn new(room: &RoomName) -> Assembly {
-        Assembly { room: room.clone(), at: Appended::default(), half: None, mark: None }
+    pub fn new(key: &SealKey, room: &RoomName) -> Assembly {
+        let (key, room) = (key.clone(), room.clone());
+        Assembly { key, room, at: Appended::default(), half: None, mark: None }
     }
 
     pub fn at(&self) -> Appended {
@@ -62,8 +65,16 @@ impl Assembly {
 
     /// The next piece; a batch when it completes one that was not there yet.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Stored>, Broken> {
-        let Some(piece) = Piece::read(bytes) else {
-            return Err(self.broken("the next piece cannot be read"));
+        let piece = match Piece::read(&self.key, &self.room, bytes) {
+            Ok(piece) => piece,
+            Err(Unread::NoPiece) => return Err(self.broken("the next piece cannot be read")),
+            Err(Unread::Foreign { after, head }) => {
+                let first = after.0.saturating_add(1);
+                return Err(self.broken(&format!(
+                    "the next piece, of events {first} to {head}, was altered or added: its seal \
+                     is not of this room and this master key"
+                )));
+            }
         };
         match piece.kind {
             Kind::Digest => {

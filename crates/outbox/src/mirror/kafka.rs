@@ -3,21 +3,19 @@
 //! Nobody can ask Kafka for the newest message of a key, so the cursor in the store says where to
 //! go on. After a crash some batches come again; whoever reads passes over them.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::producer::{FutureProducer, FutureRecord, Producer, PurgeConfig};
+use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::{Message as _, Offset, TopicPartitionList};
 use tokio::sync::OnceCell;
-use waitroom_store::{Appended, Chain, Head, RoomName, Stored};
+use waitroom_store::{Chain, Head, RoomName, Stored};
 
-use super::piece::of_mark;
-use super::{Known, Marks, cannot_skip, never_forgets, pieces};
+use super::{Known, Pieces, Terms, cannot_skip, never_forgets};
 use crate::kafka::Link;
+use crate::kafka::publisher::{Outgoing, Publisher};
 use crate::keeper::{Keeper, Standing};
 use crate::names::Names;
 use crate::sink::Trouble;
@@ -25,9 +23,9 @@ use crate::sink::Trouble;
 pub struct KafkaMirror {
     link: Link,
     topic: String,
-    marks: Marks,
+    terms: Terms,
     made: OnceCell<()>,
-    producer: Mutex<Option<Arc<FutureProducer>>>,
+    publisher: Publisher,
     /// Where each room stands, since it was first kept here.
     known: Known,
 }
@@ -38,18 +36,16 @@ impl std::fmt::Debug for KafkaMirror {
     }
 }
 
-/// Between two looks whether the producer's queue has room again.
-const QUEUE_FULL_WAIT: Duration = Duration::from_millis(5);
 /// How long brokers may take for what is no message.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// A topic that says nothing for so long has nothing more.
 const SILENT_FOR: Duration = Duration::from_secs(15);
 
 impl KafkaMirror {
-    pub fn new(link: Link, topic: &str, marks: Marks) -> KafkaMirror {
+    pub fn new(link: Link, topic: &str, terms: Terms) -> KafkaMirror {
         let topic = topic.to_owned();
-        let (producer, known) = (Mutex::default(), Known::default());
-        KafkaMirror { link, topic, marks, made: OnceCell::new(), producer, known }
+        let (publisher, known) = (Publisher::new(link.clone()), Known::default());
+        KafkaMirror { link, topic, terms, made: OnceCell::new(), publisher, known }
     }
 
     /// The topic, made if it is not there, with nothing ever thrown away.
@@ -71,56 +67,11 @@ impl KafkaMirror {
         }
     }
 
-    fn producer(&self) -> Result<Arc<FutureProducer>, Trouble> {
-        let mut kept = self.producer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(producer) = &*kept {
-            return Ok(producer.clone());
-        }
-        let producer = Arc::new(self.link.producer().map_err(Trouble::new)?);
-        *kept = Some(producer.clone());
-        Ok(producer)
-    }
-
-    async fn publish(&self, room: &RoomName, pieces: &[(Head, Vec<u8>)]) -> Result<(), Trouble> {
+    async fn publish(&self, room: &RoomName, pieces: Pieces) -> Result<(), Trouble> {
         self.made.get_or_try_init(|| self.make()).await?;
-        let producer = self.producer()?;
-        self.send_all(&producer, room, pieces).await.map_err(|error| {
-            // Nothing of it may arrive once it is sent again by another.
-            producer.purge(PurgeConfig::default().queue().inflight());
-            *self.producer.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            Trouble::new(error)
-        })
-    }
-
-    async fn send_all(
-        &self,
-        producer: &FutureProducer,
-        room: &RoomName,
-        pieces: &[(Head, Vec<u8>)],
-    ) -> Result<(), KafkaError> {
-        let mut on_their_way = Vec::with_capacity(pieces.len());
-        for (_, piece) in pieces {
-            let mut record = FutureRecord::to(&self.topic).key(room.as_str()).payload(piece);
-            let sent = loop {
-                match producer.send_result(record) {
-                    Ok(sent) => break sent,
-                    Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
-                        record = again;
-                        tokio::time::sleep(QUEUE_FULL_WAIT).await;
-                    }
-                    Err((error, _)) => return Err(error),
-                }
-            };
-            on_their_way.push(sent);
-        }
-        for sent in on_their_way {
-            match sent.await {
-                Ok(Ok(_)) => {}
-                Ok(Err((error, _))) => return Err(error),
-                Err(_) => return Err(KafkaError::Canceled),
-            }
-        }
-        Ok(())
+        let outgoing =
+            |(_, payload)| Outgoing { topic: &self.topic, payload, headers: None, at_ms: None };
+        self.publisher.publish(room, pieces.into_iter().map(outgoing)).await
     }
 }
 
@@ -141,18 +92,18 @@ impl Keeper for KafkaMirror {
         let from_start = first.after == Head::EMPTY;
         let start = if from_start { Some(Chain::START) } else { None };
         let at = self.known.get(room).unwrap_or(Standing { head: first.after, chain: start });
-        let (at, pieces) = pieces(room, at, batches)?;
-        self.publish(room, &pieces).await?;
+        let (at, pieces) = self.terms.pieces(room, at, batches)?;
+        self.publish(room, pieces).await?;
         self.known.set(room, Some(at));
         Ok(())
     }
 
     async fn rest(&self, room: &RoomName, names: &dyn Names) -> Result<(), Trouble> {
-        let Some(Standing { head, chain: Some(chain) }) = self.known.get(room) else {
-            return Ok(());
-        };
-        let Some(mark) = self.marks.due(room, head, names).await else { return Ok(()) };
-        self.publish(room, &[(head, of_mark(&mark, Appended { head, chain }))]).await
+        let Some(held) = self.known.get(room) else { return Ok(()) };
+        match self.terms.mark(room, held, names).await {
+            none if none.is_empty() => Ok(()),
+            mark => self.publish(room, mark).await,
+        }
     }
 
     async fn skip(&self, room: &RoomName, to: Head) -> Result<(), Trouble> {

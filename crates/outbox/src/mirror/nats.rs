@@ -11,10 +11,9 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, LastRawMessageErrorKind, Stream};
 use futures_util::StreamExt;
 use tokio::sync::{Mutex, OnceCell};
-use waitroom_store::{Appended, Head, RoomName, Stored};
+use waitroom_store::{Head, RoomName, Stored};
 
-use super::piece::{Piece, of_mark};
-use super::{Known, Marks, cannot_skip, never_forgets, pieces};
+use super::{Known, Pieces, Terms, cannot_skip, never_forgets};
 use crate::keeper::{Keeper, Standing};
 use crate::names::Names;
 use crate::nats::{Link, connect};
@@ -25,7 +24,7 @@ pub struct NatsMirror {
     link: Link,
     stream: String,
     replicas: usize,
-    marks: Marks,
+    terms: Terms,
     known: Known,
     context: OnceCell<jetstream::Context>,
     /// The sequence that the stream is at, while that is certain. One batch at a time is on its
@@ -41,13 +40,13 @@ fn subject(stream: &str, room: &RoomName) -> String {
 }
 
 impl NatsMirror {
-    pub fn new(link: Link, stream: &str, replicas: usize, marks: Marks) -> NatsMirror {
+    pub fn new(link: Link, stream: &str, replicas: usize, terms: Terms) -> NatsMirror {
         let stream = stream.to_owned();
         NatsMirror {
             link,
             stream,
             replicas,
-            marks,
+            terms,
             known: Known::default(),
             context: OnceCell::new(),
             last: Mutex::default(),
@@ -79,13 +78,10 @@ impl NatsMirror {
             }
             Err(error) => return Err(Trouble::new(error)),
         };
-        let piece = Piece::read(&newest.payload);
-        let unread = || Trouble::new("the newest message of the mirror is no piece of ours");
-        let Appended { head, chain } = piece.ok_or_else(unread)?.standing();
-        Ok(Standing { head, chain: Some(chain) })
+        self.terms.standing(room, &newest.payload)
     }
 
-    async fn publish(&self, room: &RoomName, pieces: &[(Head, Vec<u8>)]) -> Result<(), Trouble> {
+    async fn publish(&self, room: &RoomName, pieces: Pieces) -> Result<(), Trouble> {
         let context = self.context().await?;
         // Unknown again until all of it went well; a future that is dropped leaves it so.
         let mut kept = self.last.lock().await;
@@ -97,7 +93,7 @@ impl NatsMirror {
         let mut acks = Vec::with_capacity(pieces.len());
         for (_, piece) in pieces {
             let publish =
-                PublishMessage::build().expected_last_sequence(last).payload(piece.clone().into());
+                PublishMessage::build().expected_last_sequence(last).payload(piece.into());
             acks.push(context.send_publish(subject.clone(), publish).await.map_err(Trouble::new)?);
             last += 1;
         }
@@ -126,18 +122,18 @@ impl Keeper for NatsMirror {
             Some(at) => at,
             None => self.standing(room).await?,
         };
-        let (at, pieces) = pieces(room, at, batches)?;
-        self.publish(room, &pieces).await?;
+        let (at, pieces) = self.terms.pieces(room, at, batches)?;
+        self.publish(room, pieces).await?;
         self.known.set(room, Some(at));
         Ok(())
     }
 
     async fn rest(&self, room: &RoomName, names: &dyn Names) -> Result<(), Trouble> {
-        let Some(Standing { head, chain: Some(chain) }) = self.known.get(room) else {
-            return Ok(());
-        };
-        let Some(mark) = self.marks.due(room, head, names).await else { return Ok(()) };
-        self.publish(room, &[(head, of_mark(&mark, Appended { head, chain }))]).await
+        let Some(held) = self.known.get(room) else { return Ok(()) };
+        match self.terms.mark(room, held, names).await {
+            none if none.is_empty() => Ok(()),
+            mark => self.publish(room, mark).await,
+        }
     }
 
     async fn skip(&self, room: &RoomName, to: Head) -> Result<(), Trouble> {

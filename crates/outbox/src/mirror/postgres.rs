@@ -1,21 +1,18 @@
 //! A mirror in a table of PostgreSQL: a row for each piece, numbered in each room.
 
-use tokio::sync::Mutex;
 use tokio_postgres::{Client, GenericClient};
-use waitroom_store::{Appended, Chain, Head, RoomName, Stored};
+use waitroom_store::{Head, RoomName, Stored};
 
-use super::piece::{Piece, of_mark};
-use super::{Marks, cannot_skip, never_forgets, pieces};
+use super::{Pieces, Terms, cannot_skip, never_forgets};
 use crate::keeper::{Keeper, Standing};
 use crate::names::Names;
-use crate::postgres::{Link, connect, migrate, said};
+use crate::postgres::{Database, Link, connect, said};
 use crate::sink::Trouble;
 
 #[derive(Debug)]
 pub struct PostgresMirror {
-    link: Link,
-    marks: Marks,
-    client: Mutex<Option<Client>>,
+    terms: Terms,
+    database: Database,
 }
 
 /// The newest piece of a room: its number, and where the mirror stands with it.
@@ -30,45 +27,28 @@ const PAGE: &str = "SELECT number, piece FROM waitroom.mirror
                     WHERE room = $1 AND number > $2 ORDER BY number LIMIT 256";
 
 impl PostgresMirror {
-    pub fn new(link: Link, marks: Marks) -> PostgresMirror {
-        PostgresMirror { link, marks, client: Mutex::default() }
+    pub fn new(link: Link, terms: Terms) -> PostgresMirror {
+        PostgresMirror { terms, database: Database::at(link) }
     }
 
-    /// As in the projection: given back only when all went well.
-    async fn with<T>(
+    /// The number of the newest piece of a room, and where the mirror stands with it.
+    async fn newest(
         &self,
-        work: impl AsyncFnOnce(&mut Client) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
-        let mut kept = self.client.lock().await;
-        let mut client = match kept.take() {
-            Some(client) => client,
-            None => {
-                let mut client = connect(&self.link).await?;
-                migrate(&mut client).await?;
-                client
-            }
-        };
-        let done = work(&mut client).await?;
-        *kept = Some(client);
-        Ok(done)
+        on: &impl GenericClient,
+        room: &RoomName,
+    ) -> Result<(i64, Standing), Trouble> {
+        match on.query_opt(NEWEST, &[&room.as_str()]).await.map_err(said)? {
+            Some(row) => Ok((row.get(0), self.terms.standing(room, row.get(1))?)),
+            None => Ok((0, Standing::NOWHERE)),
+        }
     }
-}
-
-async fn newest(on: &impl GenericClient, room: &RoomName) -> Result<(i64, Standing), Trouble> {
-    let Some(row) = on.query_opt(NEWEST, &[&room.as_str()]).await.map_err(said)? else {
-        return Ok((0, Standing::NOWHERE));
-    };
-    let piece: &[u8] = row.get(1);
-    let unread = || Trouble::new("the newest row of the mirror is no piece of ours");
-    let Appended { head, chain } = Piece::read(piece).ok_or_else(unread)?.standing();
-    Ok((row.get(0), Standing { head, chain: Some(chain) }))
 }
 
 async fn insert(
     on: &impl GenericClient,
     room: &RoomName,
     after: i64,
-    pieces: Vec<(Head, Vec<u8>)>,
+    pieces: Pieces,
 ) -> Result<(), Trouble> {
     let numbers: Vec<i64> = (after + 1..).take(pieces.len()).collect();
     let pieces = pieces.into_iter().map(|(head, piece)| (head.0 as i64, piece));
@@ -81,7 +61,7 @@ async fn insert(
 
 impl Keeper for PostgresMirror {
     async fn stands(&self, room: &RoomName) -> Result<Option<Standing>, Trouble> {
-        self.with(async |client| Ok(Some(newest(client, room).await?.1))).await
+        self.database.with(async |client| Ok(Some(self.newest(client, room).await?.1))).await
     }
 
     async fn keep(
@@ -90,25 +70,25 @@ impl Keeper for PostgresMirror {
         _: &dyn Names,
         batches: &[Stored],
     ) -> Result<(), Trouble> {
-        self.with(async |client| {
+        let keep = async |client: &mut Client| {
             let transaction = client.transaction().await.map_err(said)?;
-            let (number, at) = newest(&transaction, room).await?;
-            let (_, pieces) = pieces(room, at, batches)?;
+            let (number, at) = self.newest(&transaction, room).await?;
+            let (_, pieces) = self.terms.pieces(room, at, batches)?;
             insert(&transaction, room, number, pieces).await?;
             transaction.commit().await.map_err(said)
-        })
-        .await
+        };
+        self.database.with(keep).await
     }
 
     async fn rest(&self, room: &RoomName, names: &dyn Names) -> Result<(), Trouble> {
-        self.with(async |client| {
-            let (number, Standing { head, chain }) = newest(client, room).await?;
-            let Some(mark) = self.marks.due(room, head, names).await else { return Ok(()) };
-            let held = Appended { head, chain: chain.unwrap_or(Chain::START) };
-            let piece = (head, of_mark(&mark, held));
-            insert(client, room, number, vec![piece]).await
-        })
-        .await
+        let rest = async |client: &mut Client| {
+            let (number, held) = self.newest(client, room).await?;
+            match self.terms.mark(room, held, names).await {
+                none if none.is_empty() => Ok(()),
+                mark => insert(client, room, number, mark).await,
+            }
+        };
+        self.database.with(rest).await
     }
 
     async fn skip(&self, room: &RoomName, to: Head) -> Result<(), Trouble> {

@@ -4,48 +4,23 @@
 //! killed when, the tables are those of some point of the log, and going on from there makes them
 //! the same as if nothing had happened. Dropped and told again, they come out alike.
 
-use tokio::sync::Mutex;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::Transaction;
 use waitroom_core::{Epoch, codec};
 use waitroom_store::{Chain, Head, RoomName, Stored};
 
 use super::rows::Rows;
 use super::write::{number, write};
-use super::{Link, connect, migrate, said};
+use super::{Database, Link, said};
 use crate::keeper::{Keeper, Standing, other_history};
 use crate::names::Names;
 use crate::sink::Trouble;
 
-/// One connection for all rooms: they take turns, and a batch is a few round trips.
 #[derive(Debug)]
-pub struct Projection {
-    link: Link,
-    client: Mutex<Option<Client>>,
-}
+pub struct Projection(Database);
 
 impl Projection {
     pub fn new(link: Link) -> Projection {
-        Projection { link, client: Mutex::default() }
-    }
-
-    /// Does something on the connection. It is given back only when all went well: whoever was
-    /// dropped half-way takes it along, and the database forgets what was not committed.
-    async fn with<T>(
-        &self,
-        work: impl AsyncFnOnce(&mut Client) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
-        let mut kept = self.client.lock().await;
-        let mut client = match kept.take() {
-            Some(client) => client,
-            None => {
-                let mut client = connect(&self.link).await?;
-                migrate(&mut client).await?;
-                client
-            }
-        };
-        let done = work(&mut client).await?;
-        *kept = Some(client);
-        Ok(done)
+        Projection(Database::at(link))
     }
 }
 
@@ -54,13 +29,14 @@ const OF_ROOM: [&str; 4] = ["tickets", "admissions", "sessions", "events"];
 
 impl Keeper for Projection {
     async fn stands(&self, room: &RoomName) -> Result<Option<Standing>, Trouble> {
-        self.with(async |client| {
-            let transaction = client.transaction().await.map_err(said)?;
-            let held = held(&transaction, room).await?;
-            transaction.commit().await.map_err(said)?;
-            Ok(Some(held))
-        })
-        .await
+        self.0
+            .with(async |client| {
+                let transaction = client.transaction().await.map_err(said)?;
+                let held = held(&transaction, room).await?;
+                transaction.commit().await.map_err(said)?;
+                Ok(Some(held))
+            })
+            .await
     }
 
     async fn keep(
@@ -69,40 +45,47 @@ impl Keeper for Projection {
         names: &dyn Names,
         batches: &[Stored],
     ) -> Result<(), Trouble> {
-        self.with(async |client| {
-            let transaction = client.transaction().await.map_err(said)?;
-            let mut held = held(&transaction, room).await?;
-            let mut rows = Rows::default();
-            for batch in batches {
-                if batch.head <= held.head {
-                    continue;
-                }
-                let next = held.with(room, batch).ok_or_else(|| other_history(room, held.head))?;
-                let mut events = Vec::with_capacity(batch.events as usize);
-                codec::decode(&batch.payload, |event| events.push(event)).map_err(|damaged| {
-                    Trouble::new(format!("the batch at {} is damaged: {}", batch.head, damaged.0))
-                })?;
-                for (head, event) in (batch.after.0 + 1..).zip(&events) {
-                    if head <= held.head.0 {
+        self.0
+            .with(async |client| {
+                let transaction = client.transaction().await.map_err(said)?;
+                let mut held = held(&transaction, room).await?;
+                let mut rows = Rows::default();
+                for batch in batches {
+                    if batch.head <= held.head {
                         continue;
                     }
-                    let epoch = Epoch(batch.epoch);
-                    rows.take(head, event, |ticket| names.id(ticket, epoch).to_string());
-                    if rows.must_be_written() {
-                        write(&transaction, room, std::mem::take(&mut rows)).await?;
+                    let next =
+                        held.with(room, batch).ok_or_else(|| other_history(room, held.head))?;
+                    let mut events = Vec::with_capacity(batch.events as usize);
+                    codec::decode(&batch.payload, |event| events.push(event)).map_err(
+                        |damaged| {
+                            Trouble::new(format!(
+                                "the batch at {} is damaged: {}",
+                                batch.head, damaged.0
+                            ))
+                        },
+                    )?;
+                    for (head, event) in (batch.after.0 + 1..).zip(&events) {
+                        if head <= held.head.0 {
+                            continue;
+                        }
+                        let epoch = Epoch(batch.epoch);
+                        rows.take(head, event, |ticket| names.id(ticket, epoch).to_string());
+                        if rows.must_be_written() {
+                            write(&transaction, room, std::mem::take(&mut rows)).await?;
+                        }
                     }
+                    held = next;
                 }
-                held = next;
-            }
-            write(&transaction, room, rows).await?;
-            let note = "UPDATE waitroom.rooms SET head = $2, chain = $3 WHERE room = $1";
-            let chain = held.chain.map(|chain| chain.0.to_vec());
-            let with: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-                [&room.as_str(), &number(held.head.0), &chain];
-            transaction.execute(note, &with).await.map_err(said)?;
-            transaction.commit().await.map_err(said)
-        })
-        .await
+                write(&transaction, room, rows).await?;
+                let note = "UPDATE waitroom.rooms SET head = $2, chain = $3 WHERE room = $1";
+                let chain = held.chain.map(|chain| chain.0.to_vec());
+                let with: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+                    [&room.as_str(), &number(held.head.0), &chain];
+                transaction.execute(note, &with).await.map_err(said)?;
+                transaction.commit().await.map_err(said)
+            })
+            .await
     }
 
     async fn rest(&self, _: &RoomName, _: &dyn Names) -> Result<(), Trouble> {
@@ -111,25 +94,27 @@ impl Keeper for Projection {
 
     /// Figures of before are missing, and the row says so; better than no figures.
     async fn skip(&self, room: &RoomName, to: Head) -> Result<(), Trouble> {
-        self.with(async |client| {
-            let skip = "UPDATE waitroom.rooms SET head = $2, gap_to = $2, chain = NULL
+        self.0
+            .with(async |client| {
+                let skip = "UPDATE waitroom.rooms SET head = $2, gap_to = $2, chain = NULL
                         WHERE room = $1";
-            client.execute(skip, &[&room.as_str(), &number(to.0)]).await.map_err(said)?;
-            Ok(())
-        })
-        .await
+                client.execute(skip, &[&room.as_str(), &number(to.0)]).await.map_err(said)?;
+                Ok(())
+            })
+            .await
     }
 
     async fn forget(&self, room: &RoomName) -> Result<(), Trouble> {
-        self.with(async |client| {
-            let transaction = client.transaction().await.map_err(said)?;
-            for table in OF_ROOM.into_iter().chain(["rooms"]) {
-                let delete = format!("DELETE FROM waitroom.{table} WHERE room = $1");
-                transaction.execute(&delete, &[&room.as_str()]).await.map_err(said)?;
-            }
-            transaction.commit().await.map_err(said)
-        })
-        .await
+        self.0
+            .with(async |client| {
+                let transaction = client.transaction().await.map_err(said)?;
+                for table in OF_ROOM.into_iter().chain(["rooms"]) {
+                    let delete = format!("DELETE FROM waitroom.{table} WHERE room = $1");
+                    transaction.execute(&delete, &[&room.as_str()]).await.map_err(said)?;
+                }
+                transaction.commit().await.map_err(said)
+            })
+            .await
     }
 }
 

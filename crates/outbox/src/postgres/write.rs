@@ -9,11 +9,13 @@ use tokio_postgres::types::ToSql;
 use waitroom_core::{Ticket, Timestamp};
 use waitroom_store::RoomName;
 
-use super::rows::Rows;
+use super::rows::{Rows, TicketRow};
 use super::said;
 use crate::sink::Trouble;
 
-const TICKETS: &str = "
+macro_rules! into_tickets {
+    () => {
+        "
 INSERT INTO waitroom.tickets AS t
     (room, lane, number, id, joined_at, joined_by, place, status, waited_ms, ended_at, ended_from,
      ending)
@@ -23,7 +25,18 @@ FROM unnest($2::smallint[], $3::bigint[], $4::text[], $5::timestamptz[], $6::big
             $7::bigint[], $8::text[], $9::bigint[], $10::timestamptz[], $11::text[], $12::text[])
     AS n (lane, number, id, joined_at, joined_by, place, status, waited_ms, ended_at, ended_from,
           ending)
-ON CONFLICT (room, lane, number) DO UPDATE SET
+"
+    };
+}
+
+/// Of tickets that begin in this stretch of the log: nobody can know them yet, and looking for each
+/// costs the database as much as writing it.
+const BEGUN: &str = into_tickets!();
+
+/// Of tickets that were there before.
+const CHANGED: &str = concat!(
+    into_tickets!(),
+    "ON CONFLICT (room, lane, number) DO UPDATE SET
     id = coalesce(excluded.id, t.id),
     joined_at = coalesce(excluded.joined_at, t.joined_at),
     joined_by = coalesce(excluded.joined_by, t.joined_by),
@@ -32,7 +45,8 @@ ON CONFLICT (room, lane, number) DO UPDATE SET
     waited_ms = coalesce(excluded.waited_ms, t.waited_ms),
     ended_at = coalesce(excluded.ended_at, t.ended_at),
     ended_from = coalesce(excluded.ended_from, t.ended_from),
-    ending = coalesce(excluded.ending, t.ending)";
+    ending = coalesce(excluded.ending, t.ending)"
+);
 
 const ADMISSIONS: &str = "
 INSERT INTO waitroom.admissions
@@ -107,20 +121,32 @@ async fn put(on: &Transaction<'_>, statement: &str, with: &[&(dyn ToSql + Sync)]
 }
 
 async fn tickets(on: &Transaction<'_>, room: &str, rows: &Rows) -> Sent {
-    let all = &rows.tickets;
+    let (begun, changed): (Vec<_>, Vec<_>) =
+        rows.tickets.iter().partition(|(_, row)| row.joined_by.is_some());
+    put_tickets(on, BEGUN, room, &begun).await?;
+    put_tickets(on, CHANGED, room, &changed).await
+}
+
+async fn put_tickets(
+    on: &Transaction<'_>,
+    statement: &str,
+    room: &str,
+    all: &[(&Ticket, &TicketRow)],
+) -> Sent {
     if all.is_empty() {
         return Ok(());
     }
-    let (lanes, numbers) = split(all.keys());
-    let ids: Vec<_> = all.values().map(|it| it.id.as_deref()).collect();
-    let joined_at: Vec<_> = all.values().map(|it| it.joined_at.map(time)).collect();
-    let joined_by: Vec<_> = all.values().map(|it| it.joined_by.map(number)).collect();
-    let places: Vec<_> = all.values().map(|it| it.place.map(number)).collect();
-    let statuses: Vec<_> = all.values().map(|it| it.status).collect();
-    let waited: Vec<_> = all.values().map(|it| it.waited_ms.map(number)).collect();
-    let ended_at: Vec<_> = all.values().map(|it| it.ended.map(|it| time(it.at))).collect();
-    let ended_from: Vec<_> = all.values().map(|it| it.ended.map(|it| it.from)).collect();
-    let endings: Vec<_> = all.values().map(|it| it.ended.map(|it| it.ending)).collect();
+    let (lanes, numbers) = split(all.iter().map(|(ticket, _)| *ticket));
+    let all = || all.iter().map(|(_, row)| row);
+    let ids: Vec<_> = all().map(|it| it.id.as_deref()).collect();
+    let joined_at: Vec<_> = all().map(|it| it.joined_at.map(time)).collect();
+    let joined_by: Vec<_> = all().map(|it| it.joined_by.map(number)).collect();
+    let places: Vec<_> = all().map(|it| it.place.map(number)).collect();
+    let statuses: Vec<_> = all().map(|it| it.status).collect();
+    let waited: Vec<_> = all().map(|it| it.waited_ms.map(number)).collect();
+    let ended_at: Vec<_> = all().map(|it| it.ended.map(|it| time(it.at))).collect();
+    let ended_from: Vec<_> = all().map(|it| it.ended.map(|it| it.from)).collect();
+    let endings: Vec<_> = all().map(|it| it.ended.map(|it| it.ending)).collect();
     let with: [&(dyn ToSql + Sync); 12] = [
         &room,
         &lanes,
@@ -135,7 +161,7 @@ async fn tickets(on: &Transaction<'_>, room: &str, rows: &Rows) -> Sent {
         &ended_from,
         &endings,
     ];
-    put(on, TICKETS, &with).await
+    put(on, statement, &with).await
 }
 
 async fn admissions(on: &Transaction<'_>, room: &str, rows: &Rows) -> Sent {

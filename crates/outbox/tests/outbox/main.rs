@@ -16,6 +16,7 @@ mod pieces;
 mod poison;
 mod projection;
 mod relay;
+mod secured;
 #[path = "../../../redis/tests/common/servers.rs"]
 mod servers;
 mod views;

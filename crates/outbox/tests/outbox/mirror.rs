@@ -3,22 +3,30 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rdkafka::ClientConfig;
+use rdkafka::producer::{FutureProducer, FutureRecord};
 use waitroom_outbox::mirror::{
-    Assembly, Broken, KafkaMirror, Mark, Marks, NatsMirror, Place, PostgresMirror,
+    Assembly, Broken, KafkaMirror, Mark, Marks, NatsMirror, Place, PostgresMirror, SealKey, Terms,
+    piece,
 };
 use waitroom_outbox::{Carry, Keeper, Whole};
-use waitroom_store::{Head, RoomName, Store, Stored};
+use waitroom_store::seal::MasterKey;
+use waitroom_store::{Head, Link, RoomName, Store, Stored};
 
 use crate::database::Postgres;
-use crate::house::{House, SOON, TestRoom, soon};
+use crate::house::{House, SOON, TestRoom, kills, soon};
 use crate::parts::{Kafka, Nats};
 use crate::projection::errand;
 
 const NAME: &str = "WAITROOM_MIRROR";
 
+fn key() -> SealKey {
+    SealKey::of(&MasterKey::from_bytes([9; 32]))
+}
+
 /// A digest whenever it is at rest.
-fn marks() -> Marks {
-    Marks::every(Duration::ZERO)
+fn terms() -> Terms {
+    Terms { key: key(), marks: Marks::every(Duration::ZERO) }
 }
 
 struct Read {
@@ -27,7 +35,7 @@ struct Read {
 }
 
 async fn read(place: &Place, name: &str, room: &RoomName) -> Result<Read, Broken> {
-    let mut assembly = Assembly::new(room);
+    let mut assembly = Assembly::new(&key(), room);
     let mut log = Vec::new();
     let taken = place.read(name, room, |piece| {
         log.extend(assembly.take(piece)?);
@@ -72,9 +80,50 @@ async fn judge(house: &House, room: &TestRoom, place: &Place, name: &str) {
     }
 }
 
+/// A batch that fits behind a log, chain and all, made by somebody who can write to the mirror and
+/// does not know the master key.
+fn forged(room: &RoomName, behind: &Stored) -> Vec<u8> {
+    let number = behind.number + 1;
+    let after = behind.head;
+    let link = Link { epoch: behind.epoch, nonce: behind.nonce, number, after, events: 1 };
+    let payload = vec![7];
+    let chain = behind.chain.next(room, &link, &payload);
+    let batch = Stored {
+        after,
+        head: link.head(),
+        epoch: link.epoch,
+        nonce: link.nonce,
+        number,
+        events: 1,
+        at_ms: behind.at_ms,
+        payload,
+        chain,
+    };
+    let theirs = SealKey::of(&MasterKey::from_bytes([66; 32]));
+    let pieces = piece::of_batch(&theirs, room, &batch, Some(behind.chain));
+    pieces.into_iter().next().expect("one small piece")
+}
+
+/// The mirror was added to: it is refused, behind the last event that is ours.
+async fn is_refused(place: &Place, name: &str, room: &RoomName, behind: Head) {
+    let until = Instant::now() + SOON;
+    let broken = loop {
+        match read(place, name, room).await {
+            Err(broken) => break broken,
+            // A bus may take a moment to show it.
+            Ok(_) => assert!(Instant::now() < until, "an added batch is believed"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(broken.after, behind, "{broken}");
+    let next = behind.0 + 1;
+    assert!(broken.why.contains(&format!("events {next} to {next}")), "{broken}");
+    assert!(broken.why.contains("altered or added"), "{broken}");
+}
+
 /// Carries a busy room to a mirror and kills whoever carries at odd moments.
 async fn a_day_with_kills<K: Keeper>(house: &House, room: &TestRoom, mirror: impl Fn() -> K) {
-    for kill in 0..15u64 {
+    for kill in 0..kills(15) {
         let keeper = Arc::new(Whole::new(mirror()));
         let carrying = tokio::spawn(keeper.carry(errand(house, room, "mirror")));
         for _ in 0..4 {
@@ -94,7 +143,7 @@ async fn a_mirror_in_nats_is_the_log_whoever_is_killed() {
     let place = Place::Nats(link.clone());
     let house = House::new();
     let (room, other) = (house.room("spring-sale").await, house.room("other").await);
-    let mirror = || NatsMirror::new(link.clone(), NAME, 1, marks());
+    let mirror = || NatsMirror::new(link.clone(), NAME, 1, terms());
     a_day_with_kills(&house, &room, mirror).await;
     // One mirror for two rooms, and a server that goes away under it.
     let keeper = Arc::new(Whole::new(mirror()));
@@ -117,8 +166,16 @@ async fn a_mirror_in_nats_is_the_log_whoever_is_killed() {
     }
     both.iter().for_each(|it| it.abort());
 
-    // A message that somebody deletes is missed, at the event where it was.
+    // What somebody else publishes is told from ours.
     let context = async_nats::jetstream::new(async_nats::connect(nats.url()).await.expect("up"));
+    let whole = log(&house, room.handle.name()).await;
+    let last = whole.last().expect("something happened");
+    let sent =
+        context.publish("waitroom_mirror.spring-sale", forged(room.handle.name(), last).into());
+    sent.await.expect("sent").await.expect("taken");
+    is_refused(&place, NAME, room.handle.name(), last.head).await;
+
+    // A message that somebody deletes is missed, at the event where it was.
     let stream = context.get_stream(NAME).await.expect("the mirror");
     let newest = stream.get_last_raw_message_by_subject("waitroom_mirror.other");
     let newest = newest.await.expect("there is one").sequence;
@@ -148,13 +205,25 @@ async fn a_mirror_in_kafka_is_the_log_whoever_is_killed() {
     let topic = "mirror-of-one-test";
     let house = House::new();
     let room = house.room("spring-sale").await;
-    let mirror = || KafkaMirror::new(link.clone(), topic, marks());
+    let mirror = || KafkaMirror::new(link.clone(), topic, terms());
     a_day_with_kills(&house, &room, mirror).await;
     let keeper = Arc::new(Whole::new(mirror()));
     let carrying = tokio::spawn(keeper.carry(errand(&house, &room, "mirror")));
     room.join_many(30).await;
-    judge(&house, &room, &Place::Kafka(link), topic).await;
+    let place = Place::Kafka(link);
+    judge(&house, &room, &place, topic).await;
     carrying.abort();
+    let _ = carrying.await;
+
+    // What somebody else publishes is told from ours.
+    let (name, whole) = (room.handle.name(), log(&house, room.handle.name()).await);
+    let last = whole.last().expect("something happened");
+    let producer: FutureProducer =
+        ClientConfig::new().set("bootstrap.servers", kafka.brokers()).create().expect("a producer");
+    let piece = forged(name, last);
+    let record = FutureRecord::to(topic).key(name.as_str()).payload(&piece);
+    producer.send(record, SOON).await.expect("taken");
+    is_refused(&place, topic, name, last.head).await;
     house.stop().await;
 }
 
@@ -165,7 +234,7 @@ async fn a_mirror_in_postgres_is_the_log_whoever_is_killed() {
     let place = Place::Postgres(link.clone());
     let house = House::new();
     let room = house.room("spring-sale").await;
-    let mirror = || PostgresMirror::new(link.clone(), marks());
+    let mirror = || PostgresMirror::new(link.clone(), terms());
     a_day_with_kills(&house, &room, mirror).await;
     postgres.kill();
     let keeper = Arc::new(Whole::new(mirror()));
@@ -176,9 +245,16 @@ async fn a_mirror_in_postgres_is_the_log_whoever_is_killed() {
     carrying.abort();
     let _ = carrying.await;
 
-    // An altered piece is refused where it is.
+    // What somebody else inserts is told from ours.
     let client = postgres.client().await;
     let log = log(&house, room.handle.name()).await;
+    let last = log.last().expect("something happened");
+    let add = "INSERT INTO waitroom.mirror (room, number, head, piece)
+               SELECT room, max(number) + 1, max(head) + 1, $1 FROM waitroom.mirror GROUP BY room";
+    client.execute(add, &[&forged(room.handle.name(), last)]).await.expect("added");
+    is_refused(&place, NAME, room.handle.name(), last.head).await;
+
+    // An altered piece is refused where it is.
     let (before, altered) = (&log[5], &log[6]);
     let flip = "UPDATE waitroom.mirror SET piece = set_byte(piece, length(piece) - 1,
                 255 - get_byte(piece, length(piece) - 1)) WHERE head = $1";
@@ -197,7 +273,7 @@ async fn a_mirror_of_another_history_is_left_alone() {
     let (one, other) = (House::new(), House::new());
     let (first, second) = (one.room("sale").await, other.room("sale").await);
     first.join_many(3).await;
-    let keeper = Arc::new(Whole::new(PostgresMirror::new(link.clone(), marks())));
+    let keeper = Arc::new(Whole::new(PostgresMirror::new(link.clone(), terms())));
     let carrying = tokio::spawn(keeper.clone().carry(errand(&one, &first, "mirror")));
     judge(&one, &first, &place, NAME).await;
     carrying.abort();
