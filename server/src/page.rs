@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use waitroom_pages::{Mistake, STATES, Schedule, Template, Theme, Waiting, preview};
+use waitroom_pages::{By, Mistake, STATES, Schedule, Template, Theme, Waiting, preview};
 
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
@@ -85,6 +85,7 @@ impl Preview {
             privacy_url: Some("privacy.html"),
             theme: theme.as_ref(),
             template: template.as_ref(),
+            notices: &[By::Email, By::Sms],
         };
         fs::create_dir_all(&self.to).map_err(|error| unwritable(&self.to, &error))?;
         for state in STATES {

@@ -14,6 +14,7 @@ use waitroom_api::Desk;
 use waitroom_api::desk::GateDesk;
 use waitroom_core::Session;
 use waitroom_core::id::TicketId;
+use waitroom_pages::By;
 use waitroom_pass::{CheckedPasses, Pass, Presented, StaffPass, StaffPasses};
 
 use crate::adaptive::{Following, Signals};
@@ -112,6 +113,12 @@ impl Gate {
 
     pub fn dev(&self) -> bool {
         self.desk.manners.dev
+    }
+
+    /// By which ways a room can tell its visitors that their turn comes near.
+    pub fn notices_of(&self, room: &GateRoom) -> Vec<By> {
+        let notices = self.desk.notices.get();
+        notices.map(|it| By::of_channels(&it.channels(room.desk.name()))).unwrap_or_default()
     }
 
     /// The site of a host: the first that names it.

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use http::HeaderValue;
 use waitroom_api::{Code, Problem};
 use waitroom_core::Settings;
-use waitroom_pages::{Draw, Notice, Schedule, Waiting, notice};
+use waitroom_pages::{By, Draw, Notice, Schedule, Waiting, notice};
 
 use crate::BASE;
 use crate::room::GateRoom;
@@ -121,6 +121,8 @@ pub struct Shown<'a> {
     /// When a browser without JavaScript should look again.
     pub refresh_s: u64,
     pub now_ms: u64,
+    /// By which ways the room can say that the turn comes near.
+    pub notices: &'a [By],
 }
 
 pub fn waiting(room: &GateRoom, shown: &Shown<'_>) -> Page {
@@ -141,6 +143,7 @@ pub fn waiting(room: &GateRoom, shown: &Shown<'_>) -> Page {
         privacy_url: None,
         theme: look.theme.as_ref(),
         template: look.template.as_ref(),
+        notices: shown.notices,
     });
     page.into()
 }
@@ -173,6 +176,7 @@ pub fn trouble(problem: &Problem, accept_language: Option<&str>) -> Page {
         privacy_url: None,
         theme: None,
         template: None,
+        notices: &[],
     };
     let detail = problem.detail.as_str();
     let said = match problem.code {

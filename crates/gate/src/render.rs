@@ -52,6 +52,7 @@ pub fn wait(
                 back_to: &back_to,
                 refresh_s: ON_TO_PERSONAL_S,
                 now_ms: facts.now_s * 1_000,
+                notices: &gate.notices_of(room),
             };
             of_page(
                 at.site.waiting_status,

@@ -62,7 +62,7 @@ pub async fn wait(gate: &Gate, head: &Parts, client: IpAddr) -> Response<Body> {
     }
     match personal(gate, &at, &room, &facts, &to).await {
         Ok(response) => response,
-        Err(problem) => shown(&room, &facts, &to, None, &problem_text(problem), 15),
+        Err(problem) => shown(gate, &room, &facts, &to, None, &problem_text(problem), 15),
     }
 }
 
@@ -131,7 +131,7 @@ async fn personal(
         let token = desk.signatures.tokens.write(room.name(), sight.id, holder, issued_s);
         waitroom_api::cookies::set_ticket(room.desk.name(), &token, gate.dev())
     });
-    Ok(shown(room, facts, to, fresh, &text, refresh_ms.div_ceil(1_000)))
+    Ok(shown(gate, room, facts, to, fresh, &text, refresh_ms.div_ceil(1_000)))
 }
 
 /// The ticket that the visitor holds, unless it has ended or is gone: then a new one is due.
@@ -186,6 +186,7 @@ async fn claim(
 }
 
 fn shown(
+    gate: &Gate,
     room: &GateRoom,
     facts: &Facts<'_>,
     to: &str,
@@ -200,6 +201,7 @@ fn shown(
         back_to: to,
         refresh_s: refresh_s.clamp(*REFRESH_S.start(), *REFRESH_S.end()),
         now_ms: facts.now_s * 1_000,
+        notices: &gate.notices_of(room),
     };
     let mut response = render::of_page(StatusCode::OK, page::waiting(room, &shown));
     let headers = response.headers_mut();

@@ -2,7 +2,7 @@
 //!
 //! Reads one JSON object a line (`state`, `room`, `title`, `base`, `accept_language`, `answer`,
 //! `back_to`, `refresh_s`, `message`, `now_ms`, `opens_at_ms`, `starts_at_ms`, `draw`, `notice`,
-//! `theme`, `template`), writes one a line: `{html, content_security_policy, language}` or
+//! `theme`, `template`, `notices`), writes one a line: `{html, content_security_policy, language}` or
 //! `{mistakes}`.
 
 use std::io::{BufRead, Write};
@@ -10,7 +10,7 @@ use std::io::{BufRead, Write};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use waitroom_pages::{
-    Draw, Mistake, Notice, Schedule, Template, Theme, Waiting, notice, preview, waiting,
+    By, Draw, Mistake, Notice, Schedule, Template, Theme, Waiting, notice, preview, waiting,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -34,6 +34,7 @@ struct Wanted {
     draw: Option<String>,
     theme: Option<Value>,
     template: Option<String>,
+    notices: Vec<String>,
 }
 
 fn main() {
@@ -52,6 +53,8 @@ fn main() {
 fn rendered(wanted: &Wanted) -> Result<Value, Vec<Mistake>> {
     let theme = wanted.theme.as_ref().map(|it| Theme::read(&it.to_string())).transpose()?;
     let template = wanted.template.as_deref().map(Template::read).transpose()?;
+    let notices: Vec<&str> = wanted.notices.iter().map(String::as_str).collect();
+    let notices = By::of_channels(&notices);
     let shown = Waiting {
         room: &wanted.room,
         title: &wanted.title,
@@ -73,6 +76,7 @@ fn rendered(wanted: &Wanted) -> Result<Value, Vec<Mistake>> {
         },
         theme: theme.as_ref(),
         template: template.as_ref(),
+        notices: &notices,
     };
     let reason = wanted.reason.as_str();
     let page = match (wanted.state.as_deref(), wanted.notice.as_deref()) {

@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { createPublicKey, verify } from "node:crypto";
 import { createServer, request } from "node:http";
 import { connect } from "node:net";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -21,11 +21,24 @@ export const openSite = async renderer => {
   const data = mkdtempSync(join(tmpdir(), "waitroom-pages-"));
   let server = null, addresses = { public: "127.0.0.1:0", admin: "127.0.0.1:0", grpc: "127.0.0.1:0" };
 
+  // Who carries text messages: the room asks for one, and it is remembered here.
+  const texts = [], carrier = createServer((ask, answer) => {
+    let body = "";
+    ask.on("data", more => { body += more; });
+    ask.on("end", () => { texts.push(JSON.parse(body)); answer.writeHead(204); answer.end(); });
+  });
+  await new Promise(done => carrier.listen(0, "127.0.0.1", done));
+  const secret = join(data, "sms.secret");
+  writeFileSync(secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n");
+
   const start = async () => {
     const { public: open, admin, grpc } = addresses;
     server = spawn(program, ["serve", "--dev", "--addresses-json", "--public", open, "--admin", admin, "--grpc", grpc, "--data", data], {
       env: { ...process.env, WAITROOM_ADMIN_KEY: KEY, WAITROOM_LIMITS_JOIN: "none", WAITROOM_LIMITS_STATUS: "none",
-        WAITROOM_LIMITS_HEARTBEAT: "none", WAITROOM_LIMITS_SESSION: "none" }, stdio: ["ignore", "pipe", "pipe"] });
+        WAITROOM_LIMITS_HEARTBEAT: "none", WAITROOM_LIMITS_SESSION: "none", WAITROOM_NOTIFY_ROOMS: "word", WAITROOM_NOTIFY_NEAR_AHEAD: "1",
+        WAITROOM_NOTIFY_NEAR_WAIT: "0s", WAITROOM_NOTIFY_SMTP: "127.0.0.1:1", WAITROOM_NOTIFY_FROM: "queue@shop.example",
+        WAITROOM_NOTIFY_SMS_URL: `http://127.0.0.1:${carrier.address().port}/sms`, WAITROOM_NOTIFY_SMS_SECRET_FILE: secret,
+        WAITROOM_NOTIFY_ALLOW_PRIVATE: "true" }, stdio: ["ignore", "pipe", "pipe"] });
     let said = "";
     server.stderr.on("data", more => { said += more; });
     const line = await new Promise((tell, fail) => {
@@ -135,12 +148,12 @@ export const openSite = async renderer => {
   await new Promise(done => proxy.listen(0, "127.0.0.1", done));
 
   return {
-    url: `http://127.0.0.1:${proxy.address().port}`, blocked, sold, operate, crowd, visitor, kill, start,
+    url: `http://127.0.0.1:${proxy.address().port}`, blocked, sold, texts, operate, crowd, visitor, kill, start,
     // A room of this name; `shown` is what the page is told besides (a title, a message, a theme).
     room: async (name, settings = {}, shown = {}) => {
       await operate("PUT", name, { queue_all: true, rate: null, max_active: 1000, target_url: `/${name}/`, ...settings });
       rooms.set(name, shown);
     },
-    close: async () => { proxy.closeAllConnections(); proxy.close(); await kill(); rmSync(data, { recursive: true, force: true }); },
+    close: async () => { carrier.closeAllConnections(); carrier.close(); proxy.closeAllConnections(); proxy.close(); await kill(); rmSync(data, { recursive: true, force: true }); },
   };
 };

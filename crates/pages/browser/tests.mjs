@@ -318,6 +318,58 @@ test("maintenance keeps every place and says what is done", async context => {
   await head(page, "You are in line");
 });
 
+test("who asks for a message before their turn gets it, and can take the wish back", async context => {
+  await site.room("word", {}, { notices: ["email", "sms", "push"] });
+  await site.crowd("word", 3);
+  const page = await opened(context, "/word/");
+  await place(page, 4);
+  const wish = async () => {
+    const cookie = (await context.cookies()).map(it => `${it.name}=${it.value}`).join("; ");
+    return (await site.visitor("word", "notify", "POST", { cookie, "waitroom-request": "page" })).body.notify;
+  };
+  const before = await page.locator("#ticket").boundingBox();
+  await page.click("#word");
+  assert.deepEqual(await page.locator("#by option").allInnerTexts(), ["E-mail address", "Mobile number with country code"]);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "to", "it can be written at once");
+  assert.deepEqual(await complaints(page), []);
+  // What is no address is said, and nothing is kept.
+  await page.selectOption("#by", "sms");
+  await says(page, "to_label", "Mobile number with country code");
+  await page.fill("#to", "12");
+  await page.keyboard.press("Enter");
+  await says(page, "wish_wrong", "This did not work. Please check what you entered.");
+  assert.equal(await wish(), null);
+  await page.selectOption("#by", "email");
+  await page.fill("#to", "ana@shop.example.org");
+  await page.click("#wish_yes");
+  await says(page, "worded", "You will get a message when your turn is near. Come back to this page then.");
+  assert.equal(await wish(), "waiting");
+  assert.deepEqual(await page.locator("#ticket").boundingBox(), before, "nothing moved");
+  // Taken back, also after a reload, which knows nothing of it.
+  await page.reload();
+  await place(page, 4);
+  await page.click("#word");
+  await page.locator("#wish_off").waitFor({ state: "visible" });
+  await page.click("#wish_off");
+  await soon("the wish is gone", wish, null);
+  // And the other way: the message comes when one more has gone in.
+  await page.click("#word");
+  await page.selectOption("#by", "sms");
+  await page.fill("#to", "+49 151 12345678");
+  await page.click("#wish_yes");
+  await soon("the wish arrives", wish, "waiting");
+  assert.deepEqual(site.texts, [], "nobody is near yet");
+  await site.operate("POST", "word/admit", { count: 2 });
+  await soon("the message", async () => site.texts.length, 1);
+  assert.equal(site.texts[0].to, "+4915112345678");
+  await page.goto("about:blank");
+  // A room that offers nothing asks for nothing.
+  await site.room("wordless");
+  const other = await opened(context, "/wordless/");
+  await place(other, 1);
+  assert.equal(await other.locator("#word, #wish").count(), 0);
+});
+
 test("a place that an operator ended says so", async context => {
   await site.room("ends");
   const page = await opened(context, "/ends/");

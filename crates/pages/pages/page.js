@@ -260,13 +260,13 @@ const variables = wait => {
 
 const path = verb => data.base + "/v1/rooms/" + data.room + "/" + verb;
 
-const call = async (verb, method, headers = {}) => {
+const call = async (verb, method, headers = {}, sent) => {
   // Not answered within 15 seconds is not answered: phones keep dead sockets open for minutes.
   const patience = new AbortController(), timer = setTimeout(() => patience.abort(), 15e3);
   if (bearer && token && !headers.Authorization) headers.Authorization = "Bearer " + token;
   try {
     const response = await fetch(path(verb), { method: method || "GET", cache: "no-store", signal: patience.signal,
-      headers: { "Waitroom-Request": "page", ...headers } });
+      headers: { "Waitroom-Request": "page", ...headers }, body: sent && JSON.stringify(sent) });
     const body = await response.json().catch(() => ({}));
     if (body.token) token = body.token;
     return { ok: response.ok, body };
@@ -516,6 +516,39 @@ $("notify").onclick = async () => {
   $("notify").hidden = true;
   $("notified").textContent = t(may === "granted" ? "notify_on" : "notify_sound");
 };
+
+// A message before one's turn, where the room offers it. What is asked for already, the room knows.
+if ($("word")) {
+  const box = $("wish"), to = $("to"), by = $("by");
+  const ways = () => {
+    to.type = to.autocomplete = by.value === "sms" ? "tel" : "email";
+    text("to_label", t("word_" + by.value));
+  };
+  const wish = async sent => {
+    $("wish_yes").disabled = true;
+    try {
+      const { ok, body } = await call("notify", "POST", { "Content-Type": "application/json" }, sent);
+      if (!ok) return false;
+      $("wish_off").hidden = body.notify !== "waiting";
+      $("worded").textContent = body.notify === "waiting" ? t("word_on") : "";
+      return true;
+    } catch { return false; } finally { $("wish_yes").disabled = false; }
+  };
+  const asked = async sent => {
+    const ok = await wish(sent);
+    to.setAttribute("aria-invalid", !ok);
+    $("wish_wrong").textContent = ok ? "" : t("word_wrong");
+    if (!ok) return to.focus();
+    to.value = "";
+    box.close();
+  };
+  $("word").hidden = !box.showModal;
+  by.onchange = ways;
+  $("word").onclick = () => { $("wish_wrong").textContent = ""; ways(); box.showModal(); to.focus(); wish({}); };
+  $("wish_no").onclick = () => box.close();
+  $("wish_off").onclick = () => asked({ channel: "none" });
+  $("wish_form").onsubmit = event => { event.preventDefault(); asked({ channel: by.value, address: to.value.trim() }); };
+}
 
 $("again").onclick = () => {
   if (state === "error") return location.reload();

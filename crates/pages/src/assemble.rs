@@ -102,6 +102,7 @@ pub(crate) fn document(
     // Somebody without a place should have one at once; the others come back when they were told.
     let refresh_s = if view.state == State::Finding { 1 } else { shown.refresh_s };
     let refreshes = shown.refresh_s > 0 && !matches!(view.state, State::Ended | State::Lost);
+    let offers = !shown.notices.is_empty();
     let html = fill(HTML, |slot| match slot {
         "lang" => words.tag.to_owned(),
         "dir" => words.direction().to_owned(),
@@ -148,6 +149,13 @@ pub(crate) fn document(
             escape::html(&wait_page),
             escape::html(&words.say("refresh", &[]))
         ),
+        "word" if offers => format!(
+            "<button id=\"word\" type=\"button\">{}</button>\n",
+            escape::html(&words.say("word", &[]))
+        ),
+        "worded" if offers => "<p class=\"small\" id=\"worded\" role=\"status\"></p>\n".into(),
+        "wish" if offers => wish(shown, words),
+        "word" | "worded" | "wish" => String::new(),
         "footer" => footer(shown, words),
         "data" => escape::json(&data(shown, words, view, script)),
         "js" => assets.js.clone(),
@@ -191,20 +199,63 @@ fn footer(shown: &Waiting<'_>, words: &Words) -> String {
     format!("<a href=\"{}\">{}</a>", escape::html(url), escape::html(&text))
 }
 
+/// Where an address for a word before one's turn is asked for. A dialog: it moves nothing else.
+fn wish(shown: &Waiting<'_>, words: &Words) -> String {
+    let say = |key: &str| escape::html(&words.say(key, &[]));
+    let options: String = shown
+        .notices
+        .iter()
+        .map(|it| format!("<option value=\"{}\">{}</option>", it.word(), say(it.label())))
+        .collect();
+    // One way is no choice.
+    let hidden = if shown.notices.len() == 1 { " hidden" } else { "" };
+    let first = shown.notices.first().map(|it| say(it.label())).unwrap_or_default();
+    format!(
+        "<dialog id=\"wish\" aria-labelledby=\"wish_head\"><form id=\"wish_form\">\
+         <h2 id=\"wish_head\">{head}</h2><p>{note}</p>\
+         <select id=\"by\" aria-label=\"{head}\"{hidden}>{options}</select>\
+         <label for=\"to\" id=\"to_label\">{first}</label>\
+         <input id=\"to\" type=\"email\" autocomplete=\"email\" required maxlength=\"254\" \
+         aria-describedby=\"wish_wrong\"><p class=\"wrong\" id=\"wish_wrong\" role=\"alert\"></p>\
+         <div class=\"actions\"><button id=\"wish_yes\">{yes}</button>\
+         <button id=\"wish_off\" type=\"button\" class=\"quiet\" hidden>{off}</button>\
+         <button id=\"wish_no\" type=\"button\" class=\"quiet\">{no}</button></div></form></dialog>\n",
+        head = say("word"),
+        note = say("word_note"),
+        yes = say("word_yes"),
+        off = say("word_off"),
+        no = say("close"),
+    )
+}
+
 fn to_query(shown: &Waiting<'_>) -> String {
     let to = shown.back_to.and_then(safe_path);
     to.map(|to| format!("?to={}", escape::query(to))).unwrap_or_default()
 }
 
 /// What only the server says: no need to send it to the script as well.
-const NOT_FOR_THE_SCRIPT: [&str; 9] =
-    ["wait", "code", "keep", "go", "again", "again_note", "noscript", "privacy", "move_link"];
+const NOT_FOR_THE_SCRIPT: [&str; 13] = [
+    "wait",
+    "code",
+    "keep",
+    "go",
+    "again",
+    "again_note",
+    "noscript",
+    "privacy",
+    "move_link",
+    "word",
+    "word_note",
+    "word_yes",
+    "word_off",
+];
 
 fn data(shown: &Waiting<'_>, words: &Words, view: &View, script: Script<'_>) -> Value {
     let texts: serde_json::Map<String, Value> = words
         .page
         .iter()
         .filter(|(key, _)| !NOT_FOR_THE_SCRIPT.contains(&key.as_str()))
+        .filter(|(key, _)| !shown.notices.is_empty() || !key.starts_with("word_"))
         .map(|(key, text)| (key.clone(), json!(text)))
         .collect();
     let because = match script {

@@ -25,7 +25,7 @@ mod words;
 pub use answer::Answer;
 pub use preview::{STATES, preview};
 pub use privacy::privacy;
-pub use shown::{Draw, Notice, Schedule, Waiting, notice, waiting};
+pub use shown::{By, Draw, Notice, Schedule, Waiting, notice, waiting};
 pub use template::Template;
 pub use theme::{Mistake, Theme};
 

@@ -40,6 +40,37 @@ pub struct Waiting<'a> {
     pub privacy_url: Option<&'a str>,
     pub theme: Option<&'a Theme>,
     pub template: Option<&'a Template>,
+    /// By which ways a message can be asked for that says when the turn comes near.
+    pub notices: &'a [By],
+}
+
+/// A way to reach somebody who does not look at the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Email,
+    Sms,
+}
+
+impl By {
+    /// Those of a room's channels that this page can ask an address for.
+    pub fn of_channels(channels: &[&str]) -> Vec<By> {
+        [By::Email, By::Sms].into_iter().filter(|by| channels.contains(&by.word())).collect()
+    }
+
+    /// As the visitor API calls it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            By::Email => "email",
+            By::Sms => "sms",
+        }
+    }
+
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            By::Email => "word_email",
+            By::Sms => "word_sms",
+        }
+    }
 }
 
 /// When things happen, in milliseconds since 1970, by the server's clock.
