@@ -117,7 +117,11 @@ impl Rebuild {
     fn into_redis(&self, out: &mut Out, place: &Place, config: &Path) -> Result<Exit, Failure> {
         let config = copies::configured(config)?;
         let fresh = copies::may_rebuild(&config, &self.room)?;
-        let (key, beside) = (SealKey::of(&master_key(&config)?), &config.server.data);
+        let beside = &config.server.data;
+        let given = config.master_key.is_some() || config.store.master_key_file.is_some();
+        // As the server finds it, but none is made: a fresh one opens no mirror.
+        let key = if given { master_key(&config)? } else { self.master_key(beside)? };
+        let key = SealKey::of(&key);
         let (fetched, proof) = self.fetch(place, &key, beside)?;
         let system = match fresh {
             true => Fetched::read(place, &self.name, &key, &RoomName::system(), beside)?,
