@@ -547,7 +547,7 @@ if ($("word")) {
   $("word").onclick = () => { $("wish_wrong").textContent = ""; ways(); box.showModal(); to.focus(); wish({}); };
   $("wish_no").onclick = () => box.close();
   $("wish_off").onclick = () => asked({ channel: "none" });
-  $("wish_form").onsubmit = event => { event.preventDefault(); asked({ channel: by.value, address: to.value.trim() }); };
+  $("wish_form").onsubmit = event => { event.preventDefault(); asked({ channel: by.value, address: by.value === "sms" ? to.value.replace(/[^\d+]/g, "") : to.value.trim() }); };
 }
 
 $("again").onclick = () => {
