@@ -83,16 +83,27 @@ const QUEUE_FULL_WAIT: Duration = Duration::from_millis(5);
 
 type Record<'a> = FutureRecord<'a, str, [u8]>;
 
+/// What becomes of a message that is handed to a producer.
+enum Handed<'a> {
+    OnItsWay(DeliveryFuture),
+    /// There is no room for it now.
+    Back(Record<'a>),
+    Failed(KafkaError),
+}
+
 impl OneProducer {
-    fn hand_over<'a>(
-        &self,
-        record: Record<'a>,
-    ) -> Result<DeliveryFuture, (KafkaError, Option<Record<'a>>)> {
+    fn hand_over<'a>(&self, record: Record<'a>) -> Handed<'a> {
         let over = self.over.read().unwrap_or_else(PoisonError::into_inner);
         if *over {
-            return Err((KafkaError::Canceled, None));
+            return Handed::Failed(KafkaError::Canceled);
         }
-        self.producer.send_result(record).map_err(|(error, again)| (error, Some(again)))
+        match self.producer.send_result(record) {
+            Ok(sent) => Handed::OnItsWay(sent),
+            Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
+                Handed::Back(again)
+            }
+            Err((error, _)) => Handed::Failed(error),
+        }
     }
 
     fn end(&self) {
@@ -186,12 +197,12 @@ impl Stay<'_> {
         record.timestamp = message.at_ms.and_then(|it| i64::try_from(it).ok());
         loop {
             match self.producer.hand_over(record) {
-                Ok(sent) => return Ok(sent),
-                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), Some(again))) => {
+                Handed::OnItsWay(sent) => return Ok(sent),
+                Handed::Back(again) => {
                     record = again;
                     tokio::time::sleep(QUEUE_FULL_WAIT).await;
                 }
-                Err((error, _)) => return Err(error),
+                Handed::Failed(error) => return Err(error),
             }
         }
     }
