@@ -247,7 +247,7 @@ impl<S: Store> System<S> {
     /// entry was added or [`System::put_down`] was called, which whoever calls this should do.
     pub async fn take_up(&mut self) -> Result<(), SystemError> {
         if self.writing.is_none() {
-            self.writing = Some(self.take_lease().await?);
+            self.take_lease().await?;
         }
         Ok(())
     }
@@ -401,7 +401,7 @@ impl<S: Store> System<S> {
             // It stays where it is while the store is asked: a caller who gives up waiting must not
             // take the lease along.
             if self.writing.is_none() {
-                self.writing = Some(self.take_lease().await?);
+                self.take_lease().await?;
             }
             let writing = self.writing.as_mut().expect("it was just taken");
             if let Err(why) = allowed(&self.folded) {
@@ -433,14 +433,20 @@ impl<S: Store> System<S> {
         unreachable!("the second try returns")
     }
 
-    async fn take_lease(&mut self) -> Result<Writing, SystemError> {
+    async fn take_lease(&mut self) -> Result<(), SystemError> {
         let name = LeaseName::room(&RoomName::system());
         let lease = match self.store.lease(&name, &self.instance, LEASE_MS).await {
             Err(Error::Held { left_ms, .. }) => return Err(SystemError::Busy { left_ms }),
             lease => lease.map_err(SystemError::Store)?,
         };
-        self.catch_up().await?;
-        Ok(Writing { lease, number: 0 })
+        // Held from here on, so that it is given back also by whoever gives up while it is read.
+        self.writing = Some(Writing { lease, number: 0 });
+        let read = self.catch_up().await;
+        if read.is_err() {
+            self.put_down().await;
+            self.writing = None;
+        }
+        read
     }
 }
 

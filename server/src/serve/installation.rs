@@ -70,16 +70,17 @@ impl<S: Store + Clone> House<S> {
     pub async fn pen(&self) -> Result<Pen<'_, S>, SystemError> {
         let deadline = Instant::now() + PEN_WITHIN;
         loop {
-            let mut system = self.system.lock().await;
+            // Before it is taken up: whoever gives up waiting while the log is read lets go of it.
+            let mut pen = Pen::of(self.system.lock().await, &self.store);
             if self.cluster.is_none() {
-                return Ok(Pen::of(system, &self.store));
+                return Ok(pen);
             }
-            match system.take_up().await {
-                Ok(()) => return Ok(Pen::of(system, &self.store)),
+            match pen.take_up().await {
+                Ok(()) => return Ok(pen),
                 Err(SystemError::Busy { .. }) if Instant::now() < deadline => {}
                 Err(error) => return Err(error),
             }
-            drop(system);
+            drop(pen);
             tokio::time::sleep(PEN_PAUSE).await;
         }
     }
@@ -120,25 +121,32 @@ impl<S: Store + Clone> House<S> {
 
     /// A secret of 32 bytes under this name, made if there is none.
     pub async fn secret(&self, name: &str) -> Result<[u8; 32], SystemError> {
-        let odd = |_| SystemError::Sealed { name: name.into() };
+        let fresh =
+            || [OsEntropy.next_u128(), OsEntropy.next_u128()].map(u128::to_be_bytes).concat();
+        let kept = self.secret_or(name, fresh).await?;
+        kept.try_into().map_err(|_| SystemError::Sealed { name: name.into() })
+    }
+
+    /// A secret of any kind under this name, made if there is none.
+    pub async fn secret_or(
+        &self,
+        name: &str,
+        fresh: impl FnOnce() -> Vec<u8>,
+    ) -> Result<Vec<u8>, SystemError> {
         if let Some(kept) = self.system.lock().await.secret(name)? {
-            return kept.try_into().map_err(odd);
+            return Ok(kept);
         }
         // Another instance may have made it meanwhile: two would be one too many.
         let mut system = self.pen().await?;
         if system.secret(name)?.is_none() {
-            let mut fresh = [0; 32];
-            fresh[..16].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
-            fresh[16..].copy_from_slice(&OsEntropy.next_u128().to_be_bytes());
-            match system.make_secret(SERVER, name, &fresh).await {
+            match system.make_secret(SERVER, name, &fresh()).await {
                 // The pen ran out in our hand, and somebody else was first.
                 Err(SystemError::Refused { .. }) if system.secret(name)?.is_some() => {}
                 made => made?,
             }
         }
         system.put_down().await;
-        let kept = system.secret(name)?.expect("it was made or found just now");
-        kept.try_into().map_err(odd)
+        Ok(system.secret(name)?.expect("it was made or found just now"))
     }
 
     /// Makes the room known to the installation, if it is not.

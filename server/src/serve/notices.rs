@@ -20,7 +20,7 @@ use waitroom_outbox::webhook::{Line, Manners, Reach, Secrets, SystemResolver};
 use waitroom_store::seal::MasterKey;
 use waitroom_store::{RoomName, Shelf, Store};
 
-use super::installation::{House, SERVER};
+use super::installation::House;
 use crate::config::{Config, Notify, SmtpTls, StoreKind};
 use crate::failure::{Exit, Failure};
 
@@ -105,17 +105,8 @@ fn clear_away(folder: &Path, rooms: &[RoomName]) -> std::io::Result<()> {
 }
 
 async fn push_key<S: Store + Clone>(house: &House<S>) -> Result<PushKey, String> {
-    let mut system = house.system.lock().await;
-    let kept = system.secret(PUSH_KEY).map_err(|error| error.to_string())?;
-    let kept = match kept {
-        Some(kept) => kept,
-        None => {
-            let fresh = PushKey::generate();
-            let kept = system.keep_secret(SERVER, PUSH_KEY, &fresh).await;
-            kept.map_err(|error| error.to_string())?;
-            fresh
-        }
-    };
+    let kept = house.secret_or(PUSH_KEY, PushKey::generate).await;
+    let kept = kept.map_err(|error| error.to_string())?;
     PushKey::read(&kept).ok_or_else(|| "the key for push is damaged".to_owned())
 }
 

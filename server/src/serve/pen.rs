@@ -18,7 +18,7 @@ pub struct Pen<'a, S: Store + Clone> {
 }
 
 impl<'a, S: Store + Clone> Pen<'a, S> {
-    /// Of a log that was taken up.
+    /// Of a log that is taken up, or will be with this value in hand.
     pub fn of(system: MutexGuard<'a, System<S>>, store: &S) -> Pen<'a, S> {
         Pen { system, store: store.clone() }
     }
