@@ -3,6 +3,10 @@
 
 use std::process::ExitCode;
 
+/// The product's own: what is measured in this process is measured with it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     xtask::bench::main()
 }
