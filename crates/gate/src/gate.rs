@@ -209,11 +209,7 @@ impl Gate {
             staff: Some(&self.staff),
             dev: self.dev(),
         };
-        let stand = |ticket| match at.site.only_way_in {
-            true => room.stand_for_certain(ticket),
-            false => room.stand(ticket),
-        };
-        match verdict::judge(&papers, facts, stand) {
+        match verdict::judge(&papers, facts, |ticket| room.stand_at(&at.site, ticket)) {
             Verdict::Pass(passed) => match room.frozen() {
                 Some(reason) => Verdict::Refuse(Refusal::Maintenance { reason }),
                 None => Verdict::Pass(passed),
@@ -386,8 +382,14 @@ impl GateDesk for Gate {
         };
         self.sites.iter().find(names)?;
         let room = self.room(room)?;
-        self.confirmations(room.name()).confirm(gate, confirmed);
         let board = room.desk.handle().board();
+        let confirmations = self.confirmations(room.name());
+        confirmations.in_epoch(board.state().epoch());
+        // A version that is not there yet is one of a log that was cut since: what will be behind
+        // that number was never seen at the gate.
+        if confirmed <= board.version() {
+            confirmations.confirm(gate, confirmed);
+        }
         let held = board.state().held();
         let ended: Vec<Value> =
             held.filter_map(|it| Some(room.desk.id_of(&board, it)?.to_string().into())).collect();

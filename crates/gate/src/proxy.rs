@@ -198,7 +198,7 @@ impl Going {
             one_more(&self.at.counts.tunnels);
             let tunnel = Tunnel { taken, entered, visitor };
             let inside = match (self.visitor, self.elsewhere) {
-                (Some((room, ticket)), _) => Inside::Here(room, ticket),
+                (Some((room, ticket)), _) => Inside::Here(self.at, room, ticket),
                 (None, Some(who)) => Inside::Elsewhere(self.gate.clone(), self.at, who),
                 (None, None) => Inside::Anybody,
             };

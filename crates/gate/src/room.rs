@@ -13,6 +13,7 @@ use crate::page::Kept;
 use crate::reach::Reach;
 use crate::renewed::Renewed;
 use crate::session::Activity;
+use crate::site::Site;
 use crate::verdict::Stand;
 
 /// Where a gate's picture of a room comes from.
@@ -71,18 +72,13 @@ impl GateRoom {
         board.load().version()
     }
 
-    /// How the ticket of a genuine pass stands.
-    pub fn stand(&self, id: TicketId) -> Stand {
-        self.stand_now(id).0
-    }
-
-    /// The same where slots are freed as soon as all gates refuse: a gate that the others do not
-    /// count with any more goes by its picture alone.
-    pub fn stand_for_certain(&self, id: TicketId) -> Stand {
+    /// How the ticket of a genuine pass stands at this site. Where slots are freed as soon as all
+    /// gates refuse, a gate that the others do not count with any more goes by its picture alone.
+    pub fn stand_at(&self, site: &Site, id: TicketId) -> Stand {
         let (stand, status) = self.stand_now(id);
-        match self.desk.handle().is_listed() {
-            true => stand,
-            false => stand.when_cut_off(status, self.desk.now()),
+        match site.only_way_in && !self.desk.handle().is_listed() {
+            true => stand.when_cut_off(status, self.desk.now()),
+            false => stand,
         }
     }
 

@@ -35,7 +35,7 @@ pub struct Tunnel {
 pub enum Inside {
     /// A request that needed no pass.
     Anybody,
-    Here(Arc<GateRoom>, TicketId),
+    Here(Arc<SiteGate>, Arc<GateRoom>, TicketId),
     /// The room is elsewhere: until its owner says so, or the pass that was shown is over.
     Elsewhere(Arc<Gate>, Arc<SiteGate>, Elsewhere),
 }
@@ -82,9 +82,10 @@ async fn session_ends(inside: Inside, moved: &AtomicU64) {
         tokio::time::sleep(LOOK_EVERY).await;
         match &inside {
             Inside::Anybody => std::future::pending().await,
-            Inside::Here(room, ticket) => {
-                // At a gate that is cut off, also when the pass is over that it knows of.
-                if !matches!(room.stand_for_certain(*ticket), Stand::Inside(_)) {
+            Inside::Here(at, room, ticket) => {
+                // Where this is the only way in, a gate that is cut off also ends it with the pass
+                // that it knows of.
+                if !matches!(room.stand_at(&at.site, *ticket), Stand::Inside(_)) {
                     return;
                 }
                 let now = moved.load(Relaxed);
