@@ -9,6 +9,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use waitroom_cluster::About;
 use waitroom_core::{Actor, Command, Hold, Reply};
 use waitroom_engine::{Config as EngineConfig, Engine};
 use waitroom_redis::RedisStore;
@@ -120,7 +121,9 @@ pub fn may_rebuild(config: &Config, room: &RoomName) -> Result<bool, Failure> {
     run(async {
         let store = redis::open(config, Seams::real()).await?;
         let running = store.instances().await;
-        let running = running.map_err(|error| away("look who runs on it", &error))?;
+        let mut running = running.map_err(|error| away("look who runs on it", &error))?;
+        // Whoever said goodbye is listed a moment longer, and runs no more.
+        running.retain(|it| !About::from_bytes(&it.about).is_some_and(|about| about.left));
         if !running.is_empty() {
             let said = format!("{} instances run on this Redis", running.len());
             return Err(Failure::new(Exit::Busy, said)
