@@ -1,5 +1,6 @@
 //! It does not matter which instance is asked.
 
+use crate::faults::alone;
 use crate::house::{House, picture};
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,7 @@ fn any_instance_takes_any_visitor_and_all_show_the_same_line() {
 
 #[test]
 fn a_live_ticket_opens_one_channel_wherever_that_is() {
+    let _alone = alone();
     let house = House::of(2);
     let [a, b] = &house.instances[..] else { panic!("two were started") };
     let token = a.join(1)["token"].as_str().expect("a token").to_owned();
@@ -61,7 +63,7 @@ fn a_live_ticket_opens_one_channel_wherever_that_is() {
     // A channel stays open; what it says first is enough.
     let open = |of: &Instance, ticket: &str| {
         let path = format!("/v1/rooms/default/stream?live_ticket={ticket}");
-        of.get(&path, &["--max-time", "1"]).status
+        of.get(&path, &["--max-time", "5"]).status
     };
     for (written, shown) in [(a, a), (a, b), (b, a)] {
         let ticket = ticket(written);
@@ -77,9 +79,10 @@ fn a_live_ticket_opens_one_channel_wherever_that_is() {
 
 #[test]
 fn whoever_is_heard_of_anywhere_keeps_the_place_and_whoever_is_not_loses_it() {
-    const TIMEOUT: Duration = Duration::from_secs(5);
+    let _alone = alone();
+    const TIMEOUT: Duration = Duration::from_secs(10);
     let house = House::with(2, &[("WAITROOM_LIMITS_STATUS", "none")]);
-    let room = r#"{"queue_all":true,"rate":"none","heartbeat_timeout":"5s"}"#;
+    let room = r#"{"queue_all":true,"rate":"none","heartbeat_timeout":"10s"}"#;
     let made = house.instances[0].operate("PUT", "/admin/v1/rooms/short", room);
     assert!(made.status < 300, "{made:?}");
     house.settled(2);
