@@ -5,6 +5,9 @@
 //! stream must be at (`Nats-Expected-Last-Sequence`): when one is missing, the stream refuses all
 //! behind it. After any trouble the stream is asked first: it knows by the message id what it holds
 //! already, and answers so.
+//! Not so a stream with replicas: some servers (2.10, 2.11) note an id there before they look at the
+//! sequence, and from then on call the message a duplicate that they never held. Such a stream is
+//! not asked but told again, one message at a time; and an id without a sequence is not believed.
 //! One batch at a time is on its way: two rooms share a stream, and its sequence.
 
 use std::time::Duration;
@@ -12,6 +15,7 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::{self, stream};
 use tokio::sync::{Mutex, OnceCell};
 
@@ -82,7 +86,11 @@ impl NatsSink {
             sent = self.all_at_once(context, state, &kept).await;
         }
         if behind(&sent) {
-            sent = self.what_is_missing(context, state, &kept).await;
+            sent = match may_be_asked(context).await {
+                Ok(true) => self.what_is_missing(context, state, &kept).await,
+                Ok(false) => sent,
+                Err(error) => Err(error),
+            };
         }
         if behind(&sent) {
             sent = self.one_by_one(context, state, &kept).await;
@@ -111,7 +119,7 @@ impl NatsSink {
             last[*line] += 1;
         }
         for ack in acks {
-            if ack.await?.duplicate {
+            if held(ack.await?)?.duplicate {
                 // It holds some of these already, so the count is off for those behind.
                 return Err(PublishError::new(PublishErrorKind::WrongLastSequence));
             }
@@ -150,7 +158,9 @@ impl NatsSink {
         let mut missing = Vec::new();
         for (ack, kept) in acks.into_iter().zip(kept) {
             match ack.await {
-                Ok(_) => {}
+                Ok(ack) => {
+                    held(ack)?;
+                }
                 Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => {
                     missing.push(*kept);
                 }
@@ -160,7 +170,7 @@ impl NatsSink {
         Ok(missing)
     }
 
-    /// The slow way, when somebody else publishes to a stream as well.
+    /// The slow way, when somebody else publishes to a stream as well, or it has replicas.
     async fn one_by_one(
         &self,
         context: &jetstream::Context,
@@ -181,7 +191,7 @@ impl NatsSink {
                         others += 1;
                         state.last[*line] = last_of(context, *line).await?;
                     }
-                    ack => break ack?,
+                    ack => break held(ack?)?,
                 }
             };
             state.last[*line] = state.last[*line].max(ack.sequence);
@@ -248,15 +258,50 @@ fn line_of(kind: Kind) -> Option<usize> {
     LINES.iter().position(|(_, of)| *of == part)
 }
 
+/// An acknowledgement, if it is one. A duplicate without a sequence is an id that the stream noted
+/// and no message: it may be on its way to the replicas, or it was refused. The stream forgets the
+/// id with its window, or knows the sequence by then; until then it is not held.
+fn held(ack: PublishAck) -> Result<PublishAck, PublishError> {
+    if ack.duplicate && ack.sequence == 0 {
+        let why = format!("{} knows the id of a message that it does not hold (yet)", ack.stream);
+        return Err(PublishError::with_source(PublishErrorKind::Other, why));
+    }
+    Ok(ack)
+}
+
+/// Whether asking leaves no trace: only where no stream has replicas, as it is now and not as it
+/// was configured, since an operator may have scaled it.
+async fn may_be_asked(context: &jetstream::Context) -> Result<bool, PublishError> {
+    for line in 0..LINES.len() {
+        if info_of(context, line).await?.config.num_replicas > 1 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 async fn last_of(context: &jetstream::Context, line: usize) -> Result<u64, PublishError> {
+    Ok(info_of(context, line).await?.state.last_sequence)
+}
+
+async fn info_of(context: &jetstream::Context, line: usize) -> Result<stream::Info, PublishError> {
     let gone = |error| PublishError::with_source(PublishErrorKind::StreamNotFound, error);
     let stream = context.get_stream(LINES[line].0).await.map_err(gone)?;
-    Ok(stream.cached_info().state.last_sequence)
+    Ok(stream.cached_info().clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duplicate_without_a_sequence_is_not_held() {
+        let ack = |text| serde_json::from_str::<PublishAck>(text).expect("an acknowledgement");
+        assert!(held(ack(r#"{"stream":"S","seq":7}"#)).is_ok());
+        assert!(held(ack(r#"{"stream":"S","seq":7,"duplicate":true}"#)).is_ok());
+        let why = held(ack(r#"{"stream":"S","seq":0,"duplicate":true}"#)).expect_err("not held");
+        assert_eq!(why.kind(), PublishErrorKind::Other);
+    }
 
     #[test]
     fn every_kind_but_the_single_rooms_own_has_its_stream() {
