@@ -1,4 +1,5 @@
-//! Whose certificates are believed: those that the machine trusts, and those of an operator's file.
+//! Whose certificates are believed: those that the machine trusts, and those of an operator's file;
+//! or of that file alone.
 
 use std::fmt;
 use std::path::Path;
@@ -23,10 +24,22 @@ pub struct Papers<'a> {
     pub key: &'a Path,
 }
 
+/// Who may have signed the other side's certificate.
+#[derive(Clone, Copy, Debug)]
+pub enum Signers<'a> {
+    /// Those that the machine trusts, and those of a file, if there is one.
+    Machine(Option<&'a Path>),
+    /// Those of a file and nobody else.
+    Only(&'a Path),
+}
+
 /// TLS of versions 1.2 and 1.3, where the other side must prove its name.
-pub fn client(ca: Option<&Path>, papers: Option<Papers<'_>>) -> Result<ClientConfig, String> {
-    let mut roots = OF_THE_MACHINE.clone();
-    if let Some(file) = ca {
+pub fn client(signers: Signers<'_>, papers: Option<Papers<'_>>) -> Result<ClientConfig, String> {
+    let (mut roots, file) = match signers {
+        Signers::Machine(file) => (OF_THE_MACHINE.clone(), file),
+        Signers::Only(file) => (RootCertStore::empty(), Some(file)),
+    };
+    if let Some(file) = file {
         for one in certificates(file)? {
             roots.add(one).map_err(|error| of_file(file, &error))?;
         }

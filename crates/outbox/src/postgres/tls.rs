@@ -22,7 +22,7 @@ use tokio_postgres::tls::{self, ChannelBinding, MakeTlsConnect};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::trust::{self, Papers};
+use crate::trust::{self, Papers, Signers};
 
 /// Where a database is, and how it is spoken to.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ const NO_ADDRESS: &str = "no address of a database; write \"postgres://user@host
 /// What certificates there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// Who may have signed the server's, besides those that the machine trusts.
+    /// Who may have signed the server's, and nobody else; none: those that the machine trusts.
     ca: Option<PathBuf>,
     /// Ours, for servers that ask for it, and its key.
     papers: Option<(PathBuf, PathBuf)>,
@@ -46,8 +46,8 @@ pub struct Files {
 impl Address {
     pub fn parse(text: &str) -> Result<Address, String> {
         let mut words = Words::default();
-        let rest = match text.split_once('?') {
-            Some((front, query)) if is_url(text) => {
+        let rest = match query(text) {
+            Some((front, query)) => {
                 let kept = query.split('&').filter(|pair| !words.take(pair, decoded));
                 let kept: Vec<&str> = kept.collect();
                 if kept.is_empty() {
@@ -65,6 +65,11 @@ impl Address {
         // It may hold a password, so nothing of it is repeated.
         let config = rest.parse().ok().filter(|it: &Config| !it.get_hosts().is_empty());
         let mut config = config.ok_or_else(|| NO_ADDRESS.to_owned())?;
+        // The library reads the rest by itself. What it found and we did not still counts: nobody
+        // who asked for TLS speaks in plain text.
+        if words.mode.is_none() && config.get_ssl_mode() == SslMode::Require {
+            words.mode = Some("require".to_owned());
+        }
         let tls = words.tls()?;
         config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
         Ok(Address { config, tls })
@@ -73,6 +78,13 @@ impl Address {
 
 fn is_url(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+/// A URL and its query, apart. A password may hold a question mark, as the library reads it.
+fn query(text: &str) -> Option<(&str, &str)> {
+    let host = if is_url(text) { text.find('@').unwrap_or(0) } else { return None };
+    let at = host + text[host..].find('?')?;
+    Some((&text[..at], &text[at + 1..]))
 }
 
 /// The words of an address that are about TLS.
@@ -106,8 +118,10 @@ impl Words {
             (None, None) => None,
             _ => return Err("sslcert and sslkey are given together".into()),
         };
+        let named = ca.is_some() || papers.is_some();
+        // As PostgreSQL's own clients write that the machine knows best.
+        let ca = ca.filter(|it| it.as_os_str() != "system");
         let files = Files { ca, papers };
-        let named = files != Files::default();
         match mode.as_deref() {
             Some("disable") if named => {
                 Err("certificates are of no use with sslmode=disable".into())
@@ -123,15 +137,23 @@ impl Words {
     }
 }
 
-/// `key=value key='a value'`, apart.
+/// `key=value key = 'a value'`, apart. A quote counts where a value begins and in a quoted one.
 fn pairs(text: &str) -> Vec<&str> {
+    let awaits_value =
+        |pair: &str| pair.trim_end().strip_suffix('=').is_some_and(|before| !before.contains('='));
+    let awaits_equals =
+        |pair: &str, rest: &str| !pair.contains('=') && rest.trim_start().starts_with('=');
     let (mut all, mut from, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, letter) in text.char_indices() {
         match letter {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            '\'' => quoted = !quoted,
-            _ if letter.is_whitespace() && !quoted => {
+            '\'' if quoted || awaits_value(&text[from..at]) => quoted = !quoted,
+            _ if letter.is_whitespace()
+                && !quoted
+                && !awaits_value(&text[from..at])
+                && !awaits_equals(&text[from..at], &text[at..]) =>
+            {
                 all.push(&text[from..at]);
                 from = at + letter.len_utf8();
             }
@@ -177,7 +199,8 @@ pub struct Secure(TlsConnector);
 impl Secure {
     pub fn new(files: &Files) -> Result<Secure, String> {
         let papers = files.papers.as_ref().map(|(cert, key)| Papers { cert, key });
-        let config = trust::client(files.ca.as_deref(), papers)?;
+        let signers = files.ca.as_deref().map_or(Signers::Machine(None), Signers::Only);
+        let config = trust::client(signers, papers)?;
         Ok(Secure(TlsConnector::from(Arc::new(config))))
     }
 }
@@ -273,6 +296,13 @@ mod tests {
             "postgres://w@db/w?sslmode=require",
             "postgres://w@db/w?connect_timeout=3&sslmode=verify-ca",
             "host=db user=w sslmode=verify-full",
+            "postgres://w@db/w?sslrootcert=system",
+            // As the library reads them: with blanks, and with marks in a password.
+            "host=db user=w password=x sslmode = require",
+            "host=db user=w sslmode =\tverify-full password = 'x'",
+            "host=db user=w password=it's sslmode=require",
+            "postgres://w:pa?ss@db/w?sslmode=require",
+            "postgres://w@db/w?ssl%6Dode=require",
         ] {
             assert_eq!(tls(secured), Some(Files::default()), "{secured}");
         }
@@ -297,6 +327,12 @@ mod tests {
                 .expect("words");
         assert_eq!(config.get_password(), Some(&b"a  b' sslmode=x"[..]));
         assert_eq!(config.get_user(), Some("w"));
+        let Address { config, .. } =
+            Address::parse("host = db password = a= sslmode = require").expect("blanks");
+        assert_eq!(config.get_password(), Some(&b"a="[..]));
+        let url = "postgres://w:pa?ss@db/w?sslmode=require";
+        let Address { config, .. } = Address::parse(url).expect("a URL");
+        assert_eq!(config.get_password(), Some(&b"pa?ss"[..]));
         let url = "postgres://w:a%26b@db/w?application_name=x&sslmode=require";
         let Address { config, .. } = Address::parse(url).expect("a URL");
         assert_eq!(config.get_password(), Some(&b"a&b"[..]));

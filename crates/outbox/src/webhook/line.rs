@@ -247,7 +247,7 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 }
 
 fn trust(ca: Option<&Path>) -> Result<TlsConnector, String> {
-    let mut config = crate::trust::client(ca, None)?;
+    let mut config = crate::trust::client(crate::trust::Signers::Machine(ca), None)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsConnector::from(Arc::new(config)))
 }
