@@ -4,7 +4,8 @@
 //! keeps the order of what is under way ([`Sink::AT_ONCE`]), sent. Otherwise a bus would stand idle
 //! while we work, and we while it does.
 //! Promise: the relay's progress moves over the oldest batch only, and only when it is acknowledged.
-//! When it fails, everything behind it is called back and begins again behind it.
+//! When it fails, everything behind it is called back, and begins again when it has arrived: a
+//! batch that is refused for an hour does not take seven others along each time.
 //! Lives here: that order, and trying again. Stays out: reading and translating (`relay.rs`).
 
 use std::collections::VecDeque;
@@ -26,6 +27,8 @@ pub(crate) struct Flight<'a, S: Store, K: Sink> {
     relay: &'a Relay<S, K>,
     /// Never more than the sink takes at once.
     deliveries: VecDeque<Delivery<'a>>,
+    /// The oldest failed and has not arrived since: the others stay here.
+    alone: bool,
     backoff: Backoff,
 }
 
@@ -49,7 +52,7 @@ enum State<'a> {
 
 impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
     pub fn new(relay: &'a Relay<S, K>) -> Flight<'a, S, K> {
-        Flight { relay, deliveries: VecDeque::new(), backoff: relay.backoff() }
+        Flight { relay, deliveries: VecDeque::new(), alone: false, backoff: relay.backoff() }
     }
 
     /// Puts messages, which tell of everything up to `head`, on their way; waits only while too
@@ -80,10 +83,11 @@ impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
         Ok(())
     }
 
-    /// Begins whatever is not under way, oldest first, and lets each write what it can.
+    /// Begins whatever is not under way and may be, oldest first, and lets each write what it can.
     async fn begin(&mut self) {
         let sink = &self.relay.sink;
-        for delivery in &mut self.deliveries {
+        let most = if self.alone { 1 } else { self.deliveries.len() };
+        for delivery in self.deliveries.iter_mut().take(most) {
             if matches!(delivery.state, State::Here) {
                 let (messages, done) = (delivery.messages.clone(), delivery.done);
                 delivery.state = State::UnderWay(Box::pin(async move {
@@ -154,17 +158,21 @@ impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
         }
         progress.at = arrived.head;
         progress.figures.acknowledged(arrived.head.0);
+        if std::mem::take(&mut self.alone) {
+            self.begin().await;
+        }
         if progress.kept_when.elapsed() >= pace.advance_every {
             self.relay.keep(progress).await?;
         }
         Ok(())
     }
 
-    /// Calls back all that is under way, waits, and begins again with what has not arrived.
+    /// Calls back all that is under way, waits, and begins again with the oldest.
     async fn failed(&mut self, trouble: Trouble, progress: &Progress) -> Result<(), Error> {
         for delivery in &mut self.deliveries {
             delivery.state = State::Here;
         }
+        self.alone = true;
         let Relay { figures, room, name: sink, .. } = self.relay;
         figures.failures.one();
         if trouble.done > 0 {

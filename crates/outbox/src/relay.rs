@@ -253,19 +253,19 @@ impl<S: Store, K: Sink> Relay<S, K> {
             let place = Place { room: &self.room, head, epoch: Epoch(stored.epoch) };
             let before = batch.len();
             if translate(place, event, &*self.names, batch) == Err(NotKnownYet) {
+                // Nobody looks after what is under way while we wait: a sink would keep its locks,
+                // and what it acknowledges would be forgotten if the name never comes.
+                flight.settle(0, progress).await?;
                 let known = timeout(NAMES_WITHIN, self.names.known_up_to(head)).await;
                 let told = translate(place, event, &*self.names, batch);
                 if known.is_err() || told.is_err() {
+                    self.keep(progress).await?;
                     let why = format!("event {head} is about a ticket that no board knows");
                     return Err(Error::Unavailable { why });
                 }
             }
-            let filter = &self.filter;
-            let mut index = 0;
-            batch.retain(|message| {
-                index += 1;
-                index <= before || filter.wants(message.kind)
-            });
+            let unwanted = |message: &mut Message| !self.filter.wants(message.kind);
+            batch.extract_if(before.., unwanted).for_each(drop);
             if batch.len() >= self.pace.batch {
                 flight.send(std::mem::take(batch), Head(head), progress, trail).await?;
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use waitroom_outbox::{Filter, Kind, Message, Sink, Trouble};
+use waitroom_outbox::{Filter, Kind, Message, Nameless, Sink, Trouble};
 use waitroom_store::{Retention, Store};
 
 use crate::checker::{Seen, check, expected};
@@ -272,13 +272,40 @@ async fn of_batches_under_way_the_cursor_follows_the_oldest_and_a_failure_calls_
     soon("both are told", || (at() == first + 1).then_some(())).await;
     soon("two more are sent", || (four.begun().len() == 6).then_some(())).await;
     assert_eq!(four.begun()[4..], [first + 4, first + 5]);
-    // The oldest fails, and one behind it has arrived: all behind it come again, behind it.
+    // The oldest fails, and again, and one behind it has arrived: all behind it come again once it
+    // has arrived, and not before.
     four.told().ends.insert(3, Ok(()));
-    four.told().well_from = Some(6);
+    four.told().ends.insert(6, Err(Trouble::new("told to fail")));
+    four.told().well_from = Some(7);
     four.told().ends.insert(2, Err(Trouble::new("told to fail")));
     soon("all of it is told", || (at() == head).then_some(())).await;
-    assert_eq!(four.begun()[6..], (first + 2..=first + 9).collect::<Vec<_>>()[..], "in order");
-    assert_eq!(figures.failures.get(), 1);
+    assert_eq!(four.begun()[6], first + 2, "the oldest by itself");
+    assert_eq!(four.begun()[7..], (first + 2..=first + 9).collect::<Vec<_>>()[..], "in order");
+    assert_eq!(figures.failures.get(), 2);
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_under_way_is_not_forgotten_for_a_name_that_never_comes() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let ana = room.join().await;
+    room.join_many(2).await;
+    let head = room.handle.committed();
+    // About a ticket, where joins bring their own name along.
+    room.leave(ana).await;
+    let four = Four::default();
+    four.told().well_from = Some(0);
+    let mut relay = house.relay(&room, "test", four.clone());
+    relay.names = Arc::new(Nameless);
+    relay.filter = Filter::of_words(["position.*"]).expect("words");
+    relay.pace.batch = 1;
+    let figures = relay.figures.clone();
+    let running = tokio::spawn(async move { relay.run().await });
+    soon("it says what is wrong", || figures.trouble()).await;
+    assert_eq!(house.cursor(room.handle.name(), "test").await, head);
+    assert_eq!(four.begun().len(), 3, "each was sent once");
     running.abort();
     house.stop().await;
 }
