@@ -64,6 +64,25 @@ pub struct Rebuild {
     pub json: bool,
 }
 
+/// What became of the installation's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    WereThere,
+    CameAlong,
+    /// They were not there, and not in the mirror.
+    Missing,
+}
+
+impl Keys {
+    fn of(fresh: bool, system: Option<&Fetched>) -> Keys {
+        match (fresh, system) {
+            (false, _) => Keys::WereThere,
+            (true, Some(_)) => Keys::CameAlong,
+            (true, None) => Keys::Missing,
+        }
+    }
+}
+
 /// Why the room is paused, as visitors and operators read it.
 const REASON: &str = "brought back from a mirror; an operator has to look at it first";
 
@@ -111,7 +130,7 @@ impl Rebuild {
         if digest != proof.at_tip {
             return Err(fetch::other_digest(room, head));
         }
-        self.tell(out, &fetched, &proof, system.is_some())
+        self.tell(out, &fetched, &proof, Keys::of(fresh, system.as_ref()))
     }
 
     fn into_redis(&self, out: &mut Out, place: &Place, config: &Path) -> Result<Exit, Failure> {
@@ -129,7 +148,7 @@ impl Rebuild {
         };
         let keys = system.as_ref().map(Fetched::path);
         copies::rebuild(&config, &self.room, fetched.path(), keys, REASON)?;
-        self.tell(out, &fetched, &proof, system.is_some())
+        self.tell(out, &fetched, &proof, Keys::of(fresh, system.as_ref()))
     }
 
     /// The room's log from the mirror, checked and folded.
@@ -171,7 +190,7 @@ impl Rebuild {
         out: &mut Out,
         fetched: &Fetched,
         proof: &Proof,
-        system: bool,
+        keys: Keys,
     ) -> Result<Exit, Failure> {
         let (room, tip) = (&self.room, fetched.tip);
         let mut said = format!(
@@ -192,14 +211,31 @@ impl Rebuild {
         }
         let digest = hex(&proof.at_tip);
         said += &format!("  digest  at event {}: {digest}\n", number(tip.head.0));
-        if system {
-            said += "  keys    the installation's, sealed with its master key\n";
+        if let Some(last) = fetched.half {
+            said += &format!(
+                "  left    a batch up to event {} came in part only and is not in it\n",
+                number(last.0)
+            );
         }
+        said += match keys {
+            Keys::CameAlong => {
+                "  keys    the installation's, sealed with its master key; API keys are as they \
+                 were when it was mirrored: look through them (waitroom key list)\n"
+            }
+            Keys::Missing => {
+                "  WARNING the mirror holds nothing of the installation's own log (_system): its \
+                 keys are lost, new ones will be made, and no ticket or pass of before will be \
+                 known\n"
+            }
+            Keys::WereThere => "",
+        };
         said += &format!("  paused  {REASON}: waitroom resume {room}");
         let json = json!({
             "room": room.as_str(), "head": tip.head.0, "batches": fetched.batches,
             "chain": tip.chain.to_string(), "digest": digest,
-            "proved_at": fetched.mark.map(|it| it.at.0), "keys": system, "paused": REASON,
+            "proved_at": fetched.mark.map(|it| it.at.0), "paused": REASON,
+            "keys": keys == Keys::CameAlong, "keys_missing": keys == Keys::Missing,
+            "left_out_to": fetched.half.map(|it| it.0),
             "source_digest": fetched.mark.map(|it| hex(&it.digest)),
         });
         out.tell(said, &json)?;

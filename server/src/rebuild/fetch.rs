@@ -19,6 +19,8 @@ pub struct Fetched {
     path: PathBuf,
     pub tip: Appended,
     pub batches: u64,
+    /// The last event of a batch at the end of which parts are missing.
+    pub half: Option<Head>,
     /// The newest digest of the source.
     pub mark: Option<Mark>,
 }
@@ -73,8 +75,8 @@ impl Fetched {
             }
         }
         let tip = file.finish().map_err(disk)?;
-        let mark = assembly.mark();
-        let fetched = Fetched { room: room.clone(), path, tip, batches, mark };
+        let (mark, half) = (assembly.mark(), assembly.half());
+        let fetched = Fetched { room: room.clone(), path, tip, batches, half, mark };
         Ok((tip.head > Head::EMPTY).then_some(fetched))
     }
 

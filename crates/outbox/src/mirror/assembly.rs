@@ -2,7 +2,8 @@
 //!
 //! What comes a second time is passed over: a bus delivers at least once. What is missing, altered,
 //! added by others or in the wrong place ends it, with the event behind which nothing can be
-//! trusted.
+//! trusted. So does a second history: a repeat, or a digest, that is not of the batches there are.
+//! A batch at the end of which parts are missing was never acknowledged, and is reported only.
 
 use std::fmt;
 
@@ -36,6 +37,8 @@ pub struct Assembly {
     room: RoomName,
     at: Appended,
     half: Option<Half>,
+    /// Where each batch ended, oldest first: what comes again must be the same.
+    ends: Vec<Appended>,
     /// The newest digest that lies within what is there.
     mark: Option<Mark>,
 }
@@ -52,7 +55,7 @@ struct Half {
 impl Assembly {
     pub fn new(key: &SealKey, room: &RoomName) -> Assembly {
         let (key, room) = (key.clone(), room.clone());
-        Assembly { key, room, at: Appended::default(), half: None, mark: None }
+        Assembly { key, room, at: Appended::default(), half: None, ends: Vec::new(), mark: None }
     }
 
     pub fn at(&self) -> Appended {
@@ -61,6 +64,11 @@ impl Assembly {
 
     pub fn mark(&self) -> Option<Mark> {
         self.mark
+    }
+
+    /// The last event of a batch of which only some parts came.
+    pub fn half(&self) -> Option<Head> {
+        self.half.as_ref().map(|half| half.with.head)
     }
 
     /// The next piece; a batch when it completes one that was not there yet.
@@ -76,7 +84,13 @@ impl Assembly {
                 )));
             }
         };
+        let held = piece.with.head <= self.at.head;
+        if held && !self.was(piece.with) {
+            return Err(self.broken("it holds two histories"));
+        }
         match piece.kind {
+            // It is put behind what the mirror holds.
+            Kind::Digest if !held => Err(self.missing(piece.with.head)),
             Kind::Digest => {
                 let Some(mark) = piece::mark(piece.body) else {
                     return Err(self.broken("a digest cannot be read"));
@@ -88,7 +102,7 @@ impl Assembly {
                 Ok(None)
             }
             // It came before, or its sender began anew.
-            Kind::Batch if piece.with.head <= self.at.head => Ok(None),
+            Kind::Batch if held => Ok(None),
             Kind::Batch => self.part(&piece),
         }
     }
@@ -119,8 +133,7 @@ impl Assembly {
 
     fn whole(&mut self, half: Half) -> Result<Stored, Broken> {
         if half.after > self.at.head {
-            let (first, last) = (self.at.head.0 + 1, half.after);
-            return Err(self.broken(&format!("events {first} to {last} are missing")));
+            return Err(self.missing(half.after));
         }
         let batch = piece::batch(half.with, half.after, &half.body);
         let fits = batch.filter(|batch| {
@@ -131,7 +144,22 @@ impl Assembly {
             return Err(self.broken("the next batch is not the one that was appended there"));
         };
         self.at = half.with;
+        self.ends.push(self.at);
         Ok(batch)
+    }
+
+    /// Whether a batch ended there, with that chain; before the first there is nothing.
+    fn was(&self, end: Appended) -> bool {
+        if end == Appended::default() {
+            return true;
+        }
+        let at = self.ends.binary_search_by_key(&end.head, |it| it.head);
+        at.is_ok_and(|at| self.ends[at] == end)
+    }
+
+    fn missing(&self, last: Head) -> Broken {
+        let first = self.at.head.0 + 1;
+        self.broken(&format!("events {first} to {last} are missing"))
     }
 
     fn broken(&self, why: &str) -> Broken {

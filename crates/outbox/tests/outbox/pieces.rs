@@ -75,14 +75,54 @@ fn a_piece_that_is_left_out_is_missed_where_it_was() {
 }
 
 #[test]
-fn a_digest_counts_once_the_log_reaches_it() {
+fn a_batch_that_was_never_whole_is_told_of() {
+    let pieces = pieces(&log());
+    let mut assembly = Assembly::new(&key(), &room());
+    for piece in &pieces[..5] {
+        assembly.take(piece).expect("so far it is whole");
+    }
+    assert_eq!((assembly.at().head, assembly.half()), (Head(6), Some(Head(8))));
+    assembly.take(&pieces[5]).expect("whole");
+    assert_eq!((assembly.at().head, assembly.half()), (Head(8), None));
+}
+
+#[test]
+fn a_repeat_with_another_chain_is_another_history() {
+    let (log, pieces) = (log(), pieces(&log()));
+    let mut other = log[1].clone();
+    other.payload = vec![9; 5];
+    other.chain = log[0].chain.next(&room(), &other.link(), &other.payload);
+    let held = Appended { head: other.head, chain: other.chain };
+    let mark = Mark { at: other.head, digest: [0; 32] };
+    for second in [
+        piece::of_batch(&key(), &room(), &other, Some(log[0].chain)),
+        vec![piece::of_mark(&key(), &room(), &mark, held)],
+    ] {
+        // Behind the same event, and behind a later one.
+        for first in [&pieces[..2], &pieces[..3]] {
+            let broken = assembled(&[first, &second].concat()).expect_err("two histories");
+            assert_eq!(broken.why, "it holds two histories");
+        }
+    }
+}
+
+#[test]
+fn a_digest_behind_the_end_shows_what_was_taken_away() {
+    let (log, pieces) = (log(), pieces(&log()));
+    let held = Appended { head: log[2].head, chain: log[2].chain };
+    let mark = Mark { at: Head(1), digest: [0; 32] };
+    let mark = piece::of_mark(&key(), &room(), &mark, held);
+    let broken = assembled(&[&pieces[..1], &[mark]].concat()).expect_err("two batches are gone");
+    assert_eq!(broken, Broken { after: Head(2), why: "events 3 to 6 are missing".into() });
+}
+
+#[test]
+fn the_newest_digest_counts() {
     let log = log();
     let mut assembly = Assembly::new(&key(), &room());
     let mark = |at: u64| Mark { at: Head(at), digest: [at as u8; 32] };
     let held = Appended { head: log[0].head, chain: log[0].chain };
     let of_mark = |at| piece::of_mark(&key(), &room(), &mark(at), held);
-    assert_eq!(assembly.take(&of_mark(2)), Ok(None));
-    assert_eq!(assembly.mark(), None, "there is no event 2 yet");
     for piece in piece::of_batch(&key(), &room(), &log[0], None) {
         assembly.take(&piece).expect("whole");
     }
