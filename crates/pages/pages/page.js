@@ -74,8 +74,18 @@ const speaker = (lang, words) => {
   return { t, number, span };
 };
 
+// A telephone number as the server reads it: plain figures, without what people put between them.
+// Anything else stays, for the server to refuse: a number must not become another one here.
+const phone = text => text
+  .replace(/[\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef]/g, one => {
+    const code = one.charCodeAt(0);
+    return (code > 0x900 ? code - 6 : code) & 15;
+  })
+  .replace("(0)", "")
+  .replace(/[\s\-./()[\]\u200e\u200f\u202a-\u202e]/g, "");
+
 if (typeof document === "undefined") {
-  globalThis.waitroom = { position, remember, see, seeBoard, speaker };
+  globalThis.waitroom = { position, remember, see, seeBoard, speaker, phone };
   return;
 }
 
@@ -182,7 +192,9 @@ const show = (next, because) => {
   $("code_row").hidden = !(answer && answer.support_code);
   if (answer) text("code", answer.support_code);
   $("go").hidden = state !== "turn" || entering;
-  const live = answer && !["lost", "ended", "turn"].includes(state);
+  const over = ["lost", "ended", "turn"].includes(state), live = answer && !over;
+  // Nothing that was asked while waiting stands before the way in.
+  if (over) document.querySelectorAll("dialog[open]").forEach(one => one.close());
   $("actions").hidden = $("keep").hidden = !live;
   $("again_row").hidden = state !== "lost" && state !== "error";
   $("again_note").hidden = state !== "lost";
@@ -269,7 +281,7 @@ const call = async (verb, method, headers = {}, sent) => {
       headers: { "Waitroom-Request": "page", ...headers }, body: sent && JSON.stringify(sent) });
     const body = await response.json().catch(() => ({}));
     if (body.token) token = body.token;
-    return { ok: response.ok, body };
+    return { ok: response.ok, status: response.status, body };
   } finally { clearTimeout(timer); }
 };
 
@@ -524,20 +536,26 @@ if ($("word")) {
     to.type = to.autocomplete = by.value === "sms" ? "tel" : "email";
     text("to_label", t("word_" + by.value));
   };
+  let wishes = 0, newest = 0;
+  // The status of the answer; 0 where none came. An earlier one that comes late changes nothing.
   const wish = async sent => {
-    $("wish_yes").disabled = true;
+    const mine = ++wishes;
     try {
-      const { ok, body } = await call("notify", "POST", { "Content-Type": "application/json" }, sent);
-      if (!ok) return false;
-      $("wish_off").hidden = body.notify !== "waiting";
-      $("worded").textContent = body.notify === "waiting" ? t("word_on") : "";
-      return true;
-    } catch { return false; } finally { $("wish_yes").disabled = false; }
+      const { ok, status, body } = await call("notify", "POST", { "Content-Type": "application/json" }, sent);
+      if (ok && mine > newest) {
+        newest = mine;
+        $("wish_off").hidden = body.notify !== "waiting";
+        $("worded").textContent = body.notify === "waiting" ? t("word_on") : "";
+      }
+      return status;
+    } catch { return 0; }
   };
   const asked = async sent => {
-    const ok = await wish(sent);
-    to.setAttribute("aria-invalid", !ok);
-    $("wish_wrong").textContent = ok ? "" : t("word_wrong");
+    $("wish_yes").disabled = true;
+    const status = await wish(sent), ok = status === 200, wrong = status === 400;
+    $("wish_yes").disabled = false;
+    to.setAttribute("aria-invalid", wrong);
+    $("wish_wrong").textContent = ok ? "" : t(wrong ? "word_wrong" : "error_note");
     if (!ok) return to.focus();
     to.value = "";
     box.close();
@@ -547,7 +565,7 @@ if ($("word")) {
   $("word").onclick = () => { $("wish_wrong").textContent = ""; ways(); box.showModal(); to.focus(); wish({}); };
   $("wish_no").onclick = () => box.close();
   $("wish_off").onclick = () => asked({ channel: "none" });
-  $("wish_form").onsubmit = event => { event.preventDefault(); asked({ channel: by.value, address: by.value === "sms" ? to.value.replace(/[^\d+]/g, "") : to.value.trim() }); };
+  $("wish_form").onsubmit = event => { event.preventDefault(); asked({ channel: by.value, address: by.value === "sms" ? phone(to.value) : to.value.trim() }); };
 }
 
 $("again").onclick = () => {
