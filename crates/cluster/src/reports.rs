@@ -15,6 +15,10 @@ use waitroom_engine::{Heard, RoomHandle};
 /// A fraction of the shortest silence that a room can be set to bear.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// Up to when which instance was told of which room. Two may claim the same room for a moment, and
+/// what one of them was told the other has not heard.
+type Marks = BTreeMap<(String, String), Timestamp>;
+
 impl Cluster {
     /// Reports until it is dropped.
     pub async fn report_beats(self: Arc<Self>) {
@@ -32,28 +36,27 @@ impl Cluster {
         }
     }
 
-    fn report_once(&self, marks: &mut BTreeMap<String, Timestamp>) {
+    fn report_once(&self, marks: &mut Marks) {
         let Some(rooms) = self.rooms() else { return };
         let others: Vec<String> = self.view().others().map(str::to_owned).collect();
+        marks.retain(|(to, _), _| others.contains(to));
         for other in others {
             let theirs = self.view().rooms_of(&other);
             if self.lost_reports(&other) {
                 // Who was heard of meanwhile is not known there: everybody is told once more.
-                for room in &theirs {
-                    marks.remove(room);
-                }
+                marks.retain(|(to, _), _| *to != other);
             }
             let followed = theirs.iter().filter_map(|name| rooms.room(name));
-            let reports = followed.map(|room| report(&room, marks)).collect();
+            let reports = followed.map(|room| report(&other, &room, marks)).collect();
             self.report(&other, Report { rooms: reports });
         }
     }
 }
 
-fn report(room: &RoomHandle, marks: &mut BTreeMap<String, Timestamp>) -> RoomReport {
+fn report(to: &str, room: &RoomHandle, marks: &mut Marks) -> RoomReport {
     let name = room.name().to_string();
     let now = room.now();
-    let since = marks.insert(name.clone(), now).unwrap_or_default();
+    let since = marks.insert((to.to_owned(), name.clone()), now).unwrap_or_default();
     let told = |heard: Heard| Told {
         lane: u32::from(heard.block.lane.0),
         block: heard.block.index,
