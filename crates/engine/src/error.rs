@@ -43,17 +43,16 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether the same would go better elsewhere: the store answers, and what it says does not
-    /// serve us. A store that is away, or a lease that another holds, says nothing about us.
+    /// Whether the same may go better elsewhere: the log is there, and we cannot read it. What the
+    /// store refuses, or does not answer, says nothing about us.
     pub(crate) fn is_ours(&self) -> bool {
-        use waitroom_store::{AppendError, Error};
+        use waitroom_store::Error;
         match self {
-            OpenError::Store(Error::Unavailable { .. } | Error::Unknown { .. }) => false,
-            OpenError::Store(Error::Held { .. } | Error::Lost { .. }) => false,
-            // Behind the trim it is read again from the snapshot.
-            OpenError::Store(Error::Trimmed { .. }) => false,
-            OpenError::Store(_) | OpenError::Damaged { .. } | OpenError::Broke { .. } => true,
-            OpenError::Append(error) => matches!(error, AppendError::Refused { .. }),
+            OpenError::Store(Error::Damaged { .. }) => true,
+            OpenError::Damaged { .. } | OpenError::Broke { .. } => true,
+            // It is away, full, or another's for now; behind the trim it is read again from the
+            // snapshot. Whoever asks next is told the same.
+            OpenError::Store(_) | OpenError::Append(_) => false,
             // It is read again from the beginning.
             OpenError::Diverged { .. } | OpenError::AlreadyOpen => false,
         }

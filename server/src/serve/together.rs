@@ -170,17 +170,14 @@ async fn follow_system<S: Store + Clone>(house: Arc<House<S>>, desk: Arc<Desk>) 
             keys::adopt(&system, &desk.signatures.passes, desk.now_s());
             system.rooms().filter_map(|(name, _)| RoomName::parse(name).ok()).collect()
         };
-        closed = open_all(&house, &desk, rooms, &closed).await;
+        closed = open_all(&desk, rooms, &closed).await;
     }
 }
 
-/// Opens what is not open, and says which of it could not be. Others should have those meanwhile.
-async fn open_all<S: Store + Clone>(
-    house: &House<S>,
-    desk: &Desk,
-    rooms: Vec<RoomName>,
-    told: &[RoomName],
-) -> Vec<RoomName> {
+/// Opens what is not open, and says which of it could not be. Where the reason lies here, the room's
+/// task has told the others, so that one of them has it meanwhile; a store that is away, or another
+/// that is writing, is none.
+async fn open_all(desk: &Desk, rooms: Vec<RoomName>, told: &[RoomName]) -> Vec<RoomName> {
     let mut closed = Vec::new();
     for room in rooms {
         let opened = match desk.room(room.as_str()) {
@@ -191,7 +188,6 @@ async fn open_all<S: Store + Clone>(
             if !told.contains(&room) {
                 tracing::warn!(%room, detail = problem.detail, "a new room cannot be opened here");
             }
-            house.cluster.iter().for_each(|cluster| cluster.cannot_open(&room));
             closed.push(room);
         }
     }
