@@ -70,6 +70,10 @@ pub struct Cluster {
     rooms: OnceLock<Weak<dyn Rooms>>,
     /// The others count with us until then, by our clock.
     listed_until_ms: AtomicU64,
+    /// And do so since then, without a gap.
+    listed_from_ms: AtomicU64,
+    /// How often that has begun.
+    listings: AtomicU64,
     pub(crate) use_up: OnceLock<Arc<UseUp>>,
     pub figures: Figures,
 }
@@ -89,6 +93,8 @@ impl Cluster {
             links: Mutex::default(),
             rooms: OnceLock::new(),
             listed_until_ms: AtomicU64::new(0),
+            listed_from_ms: AtomicU64::new(0),
+            listings: AtomicU64::new(0),
             use_up: OnceLock::new(),
             figures: Figures::default(),
         })
@@ -110,6 +116,7 @@ impl Cluster {
     pub async fn run<S: Store>(self: Arc<Self>, store: Arc<S>) {
         let mut announced = Instant::now();
         let mut fails = false;
+        let mut listed = self.listed();
         loop {
             let dirty = tokio::select! {
                 biased;
@@ -123,6 +130,11 @@ impl Cluster {
             }
             if done.is_ok() {
                 done = self.look_around(&*store).await;
+            }
+            if self.listed() != listed {
+                // Followers have something to read.
+                listed = self.listed();
+                self.ring();
             }
             // Who was there stays there until the store says otherwise.
             match (&done, fails) {
@@ -142,6 +154,15 @@ impl Cluster {
         let about = self.about().to_bytes();
         let (asked_ms, ttl_ms) = (self.clock.now_ms(), ttl.as_millis() as u64);
         store.announce(&self.identity.instance, about, ttl_ms).await?;
+        let now_ms = self.clock.now_ms();
+        if now_ms >= self.listed_until_ms.load(Ordering::Acquire) {
+            // Somebody who frees slots by a list from before that does not count with us yet, and
+            // goes by none that is as old as a listing. At first there is no picture of before.
+            let again = self.listings.load(Ordering::Acquire) > 0;
+            let from_ms = now_ms + if again { MEMBER_TTL.as_millis() as u64 } else { 0 };
+            self.listed_from_ms.store(from_ms, Ordering::Release);
+            self.listings.fetch_add(1, Ordering::AcqRel);
+        }
         // Counted from when we asked, and a part of it given away: the store began to count later,
         // and its clock may run faster.
         self.listed_until_ms.store(asked_ms + ttl_ms - ttl_ms / DOUBT, Ordering::Release);
@@ -149,6 +170,7 @@ impl Cluster {
     }
 
     async fn look_around<S: Store>(&self, store: &S) -> Result<(), waitroom_store::Error> {
+        let asked_ms = self.clock.now_ms();
         let members = store.instances().await?;
         let named = |member: waitroom_store::Member| {
             Some((member.instance, About::from_bytes(&member.about)?))
@@ -156,6 +178,7 @@ impl Cluster {
         let members = members.into_iter().filter_map(named).collect();
         let (changed, again) = {
             let (mut view, now_ms) = (self.view(), self.clock.now_ms());
+            view.looked(asked_ms);
             (view.members(members, now_ms), view.try_again(now_ms))
         };
         if again {
@@ -214,8 +237,10 @@ impl Cluster {
 
     /// A room could not be opened here: others should have it, and it is tried again later.
     pub fn cannot_open(&self, room: &RoomName) {
-        self.view().failed(room.as_str(), self.clock.now_ms());
-        self.tell_of_us();
+        let news = self.view().failed(room.as_str(), self.clock.now_ms());
+        if news {
+            self.tell_of_us();
+        }
     }
 
     /// A room was made here, and somebody waits for it to open.
@@ -368,8 +393,8 @@ impl Peers for Cluster {
         self.view().owner(room.as_str()).is_some()
     }
 
-    fn owner_epoch(&self, room: &RoomName) -> Option<u32> {
-        self.view().owner(room.as_str()).map(|(_, epoch)| epoch)
+    fn owner(&self, room: &RoomName) -> Option<(String, u32)> {
+        self.view().owner(room.as_str()).map(|(name, epoch)| (name.to_owned(), epoch))
     }
 
     fn carry(&self, room: &RoomName, commands: Commands, hops: u8, answer: Answering) {
@@ -390,8 +415,11 @@ impl Peers for Cluster {
         self.view().shown_lately(room.as_str(), within_ms, self.clock.now_ms())
     }
 
-    fn is_listed(&self) -> bool {
-        self.clock.now_ms() < self.listed_until_ms.load(Ordering::Acquire)
+    fn listed(&self) -> Option<u64> {
+        let now_ms = self.clock.now_ms();
+        let listed = now_ms < self.listed_until_ms.load(Ordering::Acquire)
+            && now_ms >= self.listed_from_ms.load(Ordering::Acquire);
+        listed.then(|| self.listings.load(Ordering::Acquire))
     }
 
     fn unheard_ms(&self, _room: &RoomName) -> u64 {
@@ -402,5 +430,42 @@ impl Peers for Cluster {
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cluster").field("identity", &self.identity).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use waitroom_store::{ManualClock, MemoryStore, Seams};
+
+    #[tokio::test]
+    async fn whoever_is_listed_again_waits_until_nobody_goes_by_an_older_list() {
+        let clock = ManualClock::at(1_000);
+        let store = MemoryStore::new(Seams::seeded(clock.clone(), 1));
+        let identity = Identity {
+            instance: "a".into(),
+            address: String::new(),
+            release: String::new(),
+            secret: [0; 32],
+            certificates: None,
+        };
+        let cluster = Cluster::new(identity, clock.clone());
+        assert_eq!(cluster.listed(), None);
+        cluster.look(&store).await.expect("the store is there");
+        assert_eq!(cluster.listed(), Some(1), "there is no picture of before");
+        for _ in 0..8 {
+            clock.advance(500);
+            cluster.look(&store).await.expect("the store is there");
+            assert_eq!(cluster.listed(), Some(1));
+        }
+        // It is frozen for a moment too long.
+        clock.advance(1_900);
+        assert_eq!(cluster.listed(), None);
+        for _ in 0..4 {
+            cluster.look(&store).await.expect("the store is there");
+            assert_eq!(cluster.listed(), None, "an owner may not have looked since");
+            clock.advance(500);
+        }
+        assert_eq!(cluster.listed(), Some(2), "and what is read from now on has all they did");
     }
 }

@@ -27,6 +27,7 @@ impl Sight {
 
     /// The store's list of everybody. Says whether that changes anything.
     pub fn members(&mut self, members: Vec<(String, About)>, now_ms: u64) -> bool {
+        self.0.looked(now_ms);
         self.0.members(members, now_ms)
     }
 

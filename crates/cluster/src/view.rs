@@ -25,6 +25,9 @@ const REPORT_MS: u64 = 3_500;
 /// How long a report is on its way, at most: what it tells was true when it was written.
 const ON_THE_WAY_MS: u64 = 500;
 
+/// How old the list may be that slots are freed by: as long as an instance relies on being in it.
+const LOOKED_MS: u64 = 1_900;
+
 /// How long an instance that could not open a room is passed over, the first time. Twice as long
 /// each time after: a log that only this release cannot read stays so.
 const PASSED_OVER_MS: u64 = 10_000;
@@ -39,8 +42,11 @@ pub(crate) struct View {
     /// Rooms that were made here, and until when they are ours to take.
     founded: BTreeMap<String, u64>,
     missing: Vec<Missing>,
-    /// When we first looked: whoever was here before that is not known.
+    /// When we first looked, or looked again after we had not for too long: whoever was here
+    /// before that is not known.
     began_ms: Option<u64>,
+    /// When we last asked who is there.
+    looked_ms: u64,
     /// Rooms that could not be opened here.
     failures: BTreeMap<String, Failures>,
     /// Whether any newcomer was not settled at the last look.
@@ -118,6 +124,7 @@ impl View {
             founded: BTreeMap::new(),
             missing: Vec::new(),
             began_ms: None,
+            looked_ms: 0,
             failures: BTreeMap::new(),
             unsettled: false,
         }
@@ -136,9 +143,21 @@ impl View {
         }
     }
 
+    /// Whoever is there is asked for. Between two looks that are further apart than one is listed,
+    /// somebody may have come, let people in and gone unseen.
+    pub(crate) fn looked(&mut self, asked_ms: u64) {
+        if self.began_ms.is_none() || self.looks_away(asked_ms) {
+            self.began_ms = Some(asked_ms);
+        }
+        self.looked_ms = asked_ms;
+    }
+
+    fn looks_away(&self, now_ms: u64) -> bool {
+        now_ms >= self.looked_ms + LOOKED_MS
+    }
+
     /// The store's list of everybody. Says whether that changes anything.
     pub(crate) fn members(&mut self, members: Vec<(String, About)>, now_ms: u64) -> bool {
-        self.began_ms.get_or_insert(now_ms);
         let (left, here): (Vec<_>, Vec<_>) = members.into_iter().partition(|(_, it)| it.left);
         let listed = |name: &str, list: &[(String, About)]| list.iter().any(|it| it.0 == name);
         let gone: Vec<String> =
@@ -206,9 +225,13 @@ impl View {
         self.founded.insert(room.to_owned(), now_ms + FOUND_MS);
     }
 
-    /// A room could not be opened here: whoever is next should have it, and we try again later.
-    pub(crate) fn failed(&mut self, room: &str, now_ms: u64) {
+    /// A room could not be opened here: whoever is next should have it, and we try again later. Says
+    /// whether that is news: what fails again before its time was not tried in earnest.
+    pub(crate) fn failed(&mut self, room: &str, now_ms: u64) -> bool {
         let failures = self.failures.entry(room.to_owned()).or_default();
+        if now_ms < failures.until_ms {
+            return false;
+        }
         let doubled = failures.times.min(DOUBLED_MAX);
         *failures = Failures {
             times: failures.times.saturating_add(1),
@@ -217,6 +240,7 @@ impl View {
         self.change_mine(|mine| {
             mine.unable.insert(room.to_owned());
         });
+        true
     }
 
     /// A room was opened here, whatever was before.
@@ -344,7 +368,7 @@ impl View {
     /// unknown to us, so until then nobody shows anything.
     pub(crate) fn shown_lately(&self, room: &str, within_ms: u64, now_ms: u64) -> u64 {
         let lately = |at_ms: u64| now_ms < at_ms.saturating_add(within_ms);
-        if self.began_ms.is_none_or(lately) {
+        if self.began_ms.is_none_or(lately) || self.looks_away(now_ms) {
             return 0;
         }
         let missing = self.missing.iter().filter(|it| lately(it.gone_ms));
@@ -485,6 +509,7 @@ mod tests {
         theirs.seq += 1;
         theirs.unable.clear();
         view.told("b", theirs);
+        assert!(!view.failed(&room, PASSED_OVER_MS - 1), "it is passed over as it is");
         assert!(!view.try_again(PASSED_OVER_MS - 1) && view.mine().unable.contains(&room));
         assert!(view.try_again(PASSED_OVER_MS) && view.mine().unable.is_empty());
         view.failed(&room, 20_000);
@@ -554,36 +579,61 @@ mod tests {
         view.opened("sale", 4);
         let b = || ("b".to_string(), about(1, &[]));
         let c = || ("c".to_string(), about(1, &[]));
-        view.members(vec![b(), c()], 0);
+        // It looks all the time: what happens where it does not is another test's.
+        let look = |view: &mut View, members, now_ms: u64| {
+            (view.looked_ms..now_ms).step_by(250).for_each(|at_ms| view.looked(at_ms));
+            view.looked(now_ms);
+            view.members(members, now_ms)
+        };
+        let lately = |view: &mut View, now_ms: u64| {
+            (view.looked_ms..now_ms).step_by(250).for_each(|at_ms| view.looked(at_ms));
+            view.shown_lately("sale", LIFE, now_ms)
+        };
+        look(&mut view, vec![b(), c()], 0);
         view.shows("b", "sale", Shown { epoch: 4, version: 7 });
         view.shows("c", "sale", Shown { epoch: 4, version: 9 });
-        assert_eq!(view.shown_lately("sale", LIFE, LIFE - 1), 0, "who was here before us?");
-        assert_eq!(view.shown_lately("sale", LIFE, LIFE), 7);
+        assert_eq!(lately(&mut view, LIFE - 1), 0, "who was here before us?");
+        assert_eq!(lately(&mut view, LIFE), 7);
         // Cut off, or dead: nobody can tell.
-        view.members(vec![c()], 100_000);
+        look(&mut view, vec![c()], 100_000);
         assert_eq!(view.shown("sale"), 9);
-        assert_eq!(view.shown_lately("sale", LIFE, 100_000 + LIFE - 1), 7);
-        assert_eq!(view.shown_lately("sale", LIFE, 100_000 + LIFE), 9);
+        assert_eq!(lately(&mut view, 100_000 + LIFE - 1), 7);
+        assert_eq!(lately(&mut view, 100_000 + LIFE), 9);
         // It is back, and has not said what it shows.
-        view.members(vec![b(), c()], 101_000);
-        assert_eq!(view.shown_lately("sale", LIFE, 101_000), 0);
+        look(&mut view, vec![b(), c()], 101_000);
+        assert_eq!(lately(&mut view, 101_000), 0);
         view.shows("b", "sale", Shown { epoch: 4, version: 9 });
-        assert_eq!(view.shown_lately("sale", LIFE, 101_000), 9);
+        assert_eq!(lately(&mut view, 101_000), 9);
         // Whoever says goodbye lets nobody in any more, whichever way we hear of it.
         let bye = About { left: true, ..about(2, &[]) };
-        view.members(vec![("b".into(), bye.clone()), c()], 102_000);
-        assert_eq!((view.others().count(), view.shown_lately("sale", LIFE, 102_000)), (1, 9));
+        look(&mut view, vec![("b".into(), bye.clone()), c()], 102_000);
+        assert_eq!((view.others().count(), lately(&mut view, 102_000)), (1, 9));
         assert!(view.told("c", bye));
-        assert_eq!(view.shown_lately("sale", LIFE, 102_000), u64::MAX);
-        view.members(Vec::new(), 103_000);
-        assert_eq!(view.shown_lately("sale", LIFE, 103_000), u64::MAX);
+        assert_eq!(lately(&mut view, 102_000), u64::MAX);
+        look(&mut view, Vec::new(), 103_000);
+        assert_eq!(lately(&mut view, 103_000), u64::MAX);
         // However many go missing, the memory of them is bounded and forgets no time.
         for who in 0..3 * MISSING_MAX {
-            view.members(vec![(format!("n{who}"), about(1, &[]))], 200_000 + who as u64);
+            look(&mut view, vec![(format!("n{who}"), about(1, &[]))], 200_000 + who as u64);
         }
-        view.members(Vec::new(), 200_000 + 3 * MISSING_MAX as u64);
+        look(&mut view, Vec::new(), 200_000 + 3 * MISSING_MAX as u64);
         assert!(view.missing.len() <= MISSING_MAX);
-        assert_eq!(view.shown_lately("sale", LIFE, 200_000 + LIFE), 0);
-        assert_eq!(view.shown_lately("sale", LIFE, 300_000 + LIFE), u64::MAX);
+        assert_eq!(lately(&mut view, 200_000 + LIFE), 0);
+        assert_eq!(lately(&mut view, 300_000 + LIFE), u64::MAX);
+    }
+    #[test]
+    fn an_owner_that_did_not_look_does_not_know_who_went_meanwhile() {
+        const LIFE: u64 = 60_000;
+        let mut view = alone();
+        view.opened("sale", 4);
+        (0..=LIFE).step_by(250).for_each(|at_ms| view.looked(at_ms));
+        assert_eq!(view.shown_lately("sale", LIFE, LIFE), u64::MAX, "alone, and for long");
+        // It was frozen, or the list could not be read.
+        let again = LIFE + LOOKED_MS;
+        assert_eq!(view.shown_lately("sale", LIFE, again), 0, "somebody may have come");
+        view.looked(again);
+        assert_eq!(view.shown_lately("sale", LIFE, again), 0, "and have gone");
+        (again..=again + LIFE).step_by(250).for_each(|at_ms| view.looked(at_ms));
+        assert_eq!(view.shown_lately("sale", LIFE, again + LIFE), u64::MAX);
     }
 }

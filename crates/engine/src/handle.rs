@@ -150,6 +150,9 @@ pub(crate) struct Shared {
     /// Looks at the store that somebody asked for, and those that were taken.
     pub(crate) looks_asked: AtomicU64,
     pub(crate) looks_taken: AtomicU64,
+    /// The last listing of this instance in which what is shown was the newest; see
+    /// [`Peers::listed`].
+    pub(crate) caught_up: AtomicU64,
     /// The longest life of a pass that was seen in the room's settings.
     pass_life_ms: AtomicU64,
     pub(crate) peers: Option<Arc<dyn Peers>>,
@@ -187,11 +190,23 @@ impl Shared {
             follows: AtomicBool::new(false),
             looks_asked: AtomicU64::new(0),
             looks_taken: AtomicU64::new(0),
+            caught_up: AtomicU64::new(0),
             pass_life_ms: AtomicU64::new(0),
             peers,
             clock,
             offset: AtomicU64::new(0),
         }
+    }
+
+    /// What is shown was the newest at some time of this listing.
+    pub(crate) fn caught_up(&self, listing: Option<u64>) {
+        if let Some(listing) = listing {
+            self.caught_up.fetch_max(listing, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn is_caught_up(&self, listing: u64) -> bool {
+        self.caught_up.load(Ordering::Acquire) >= listing
     }
 
     pub(crate) fn reading(&self) -> Reading {
@@ -362,10 +377,13 @@ impl RoomHandle {
         peers.map_or(here, |peers| peers.shown_lately(self.name(), life_ms).min(here))
     }
 
-    /// Whether the other instances count with this one for certain. One that is cut off goes by the
-    /// board it has and by nothing newer: its slots wait for it just as long.
+    /// Whether the other instances count with this one for certain, and it shows what they decided
+    /// while they did not. One that is cut off goes by the board it has and by nothing newer: its
+    /// slots wait for it just as long.
     pub fn is_listed(&self) -> bool {
-        self.shared.peers.as_ref().is_none_or(|peers| peers.is_listed())
+        self.shared.peers.as_ref().is_none_or(|peers| {
+            peers.listed().is_some_and(|listing| self.shared.is_caught_up(listing))
+        })
     }
 
     /// Who was heard of here since then, for the owner.

@@ -40,9 +40,9 @@ pub trait Peers: Send + Sync + 'static {
     /// Whether an owner is known to whom requests could go.
     fn has_owner(&self, room: &RoomName) -> bool;
 
-    /// The epoch of the owner that is known. Where it changes, the log may be another one than was
-    /// followed: a store that lost its end has a new owner soon.
-    fn owner_epoch(&self, _room: &RoomName) -> Option<u32> {
+    /// The owner that is known, and its epoch. Where either changes, the log may be another one than
+    /// was followed: a store that lost its end has a new owner soon, and may give an epoch twice.
+    fn owner(&self, _room: &RoomName) -> Option<(String, u32)> {
         None
     }
 
@@ -61,10 +61,12 @@ pub trait Peers: Send + Sync + 'static {
         self.shown(room)
     }
 
-    /// Whether the others count with this instance for certain, by its own clock. If not, it must
-    /// not rely on having seen what they decided.
-    fn is_listed(&self) -> bool {
-        true
+    /// Whether the others count with this instance for certain, by its own clock, and since which
+    /// time in a row; each time has a greater number. If they do not, it must not rely on having
+    /// seen what they decided. When they do again, it has seen that only once it has read a log
+    /// from then on.
+    fn listed(&self) -> Option<u64> {
+        Some(0)
     }
 
     /// How long ago the last report of whoever is most behind with them was sent, at most: whom it

@@ -354,7 +354,8 @@ impl<'a, S: Store> Tenure<'a, S> {
                     continue;
                 }
                 Came::Renewed(renewed) => {
-                    self.renewal.note(&renewed, self.task.config.lease);
+                    let listing = self.renewal.note(&renewed, self.task.config.lease);
+                    self.task.shared.caught_up(listing);
                     match renewed {
                         Renewed::Lost(epoch) => return self.lose(epoch),
                         Renewed::Kept | Renewed::Unasked => continue,

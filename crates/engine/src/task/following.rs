@@ -85,12 +85,16 @@ impl<S: Store> Task<S> {
             return Ok(Next::Take);
         }
         self.shared.follows.store(true, Ordering::Release);
+        // What was followed before is compared once: who owned the room meanwhile is not known.
+        let (mut compared, mut listing) = (None, None);
         if warm.is_none() {
+            (compared, listing) = (Some(peers.owner(&name)), peers.listed());
             let recovered = recover(&*self.store, &name).await?;
             *warm = Some(Followed { recovered, waits: Waits::default() });
         }
         let followed = warm.as_mut().expect("it was made above");
         let mut shown = self.begin(followed);
+        self.shared.caught_up(listing);
         self.shared.figures.opened();
         if let Some(opened) = opened.take() {
             let _ = opened.send(Ok(()));
@@ -103,7 +107,6 @@ impl<S: Store> Task<S> {
         // A look at the store that is due: asked for while the store was away, it is still wanted
         // when that is over.
         let mut look = false;
-        let mut compared = peers.owner_epoch(&name);
         loop {
             if !stopping && self.should_take(peers) {
                 return Ok(Next::Take);
@@ -119,7 +122,9 @@ impl<S: Store> Task<S> {
                 .then(|| shown.board_at + self.config.board_every);
             // A new owner may have found a shorter log than this one: then nothing would ever be
             // ahead of us, and we would show what was lost.
-            look |= peers.owner_epoch(&name) != compared;
+            look |= compared.as_ref() != Some(&peers.owner(&name));
+            // And the others may not have counted with us, and waited for nothing that we show.
+            look |= peers.listed().is_some_and(|listing| !self.shared.is_caught_up(listing));
             let look_due = look.then_some(retry_at);
             let wake = [board_due, look_due, (!may_send).then_some(since + OWNER_AWAITED)];
             let wake = wake.into_iter().flatten().min();
@@ -159,13 +164,15 @@ impl<S: Store> Task<S> {
             }
             if look && Instant::now() >= retry_at {
                 let asked = self.shared.looks_asked.load(Ordering::Acquire);
-                let owner = peers.owner_epoch(&name);
+                let owner = peers.owner(&name);
+                listing = peers.listed();
                 match self.read_on(followed, &shown.liveness).await {
                     Ok(()) => {
-                        (look, compared) = (false, owner);
+                        (look, compared) = (false, Some(owner));
                         self.shared.figures.opened();
                         ahead = self.ahead(followed, retry_at);
                         self.show(followed, &mut shown);
+                        self.shared.caught_up(listing);
                         self.shared.looks_taken.fetch_max(asked, Ordering::AcqRel);
                         self.shared.published.notify_waiters();
                     }

@@ -3,6 +3,7 @@
 use super::following::Followed;
 use super::renewal::Renewal;
 use super::{Task, append};
+use crate::caught::caught;
 use crate::clock::RoomClock;
 use crate::config::FOREVER;
 use crate::draw_keeper::DrawKeeper;
@@ -34,7 +35,25 @@ impl<S: Store> Task<S> {
         let name = LeaseName::room(&self.shared.name);
         let ttl = self.config.lease.unwrap_or(FOREVER).as_millis() as u64;
         let asked_at = Instant::now();
+        let listing = self.listing();
         let lease = self.store.lease(&name, &self.config.instance, ttl).await?;
+        let opening = self.open_under(lease.clone(), asked_at, warm);
+        let opened = caught(Box::pin(opening).as_mut()).await;
+        let opened = opened.unwrap_or_else(|why| Err(OpenError::Broke { why }));
+        match &opened {
+            Ok(_) => self.shared.caught_up(listing),
+            // Otherwise nobody could have the room until it runs out by itself.
+            Err(_) => drop(self.store.release(&lease).await),
+        }
+        opened
+    }
+
+    async fn open_under(
+        &mut self,
+        lease: Lease,
+        asked_at: Instant,
+        warm: &mut Option<Followed>,
+    ) -> Result<Opening, OpenError> {
         let read = self.recovered(warm.take());
         let (read, asked_at) = self.held(&lease, asked_at, read).await?;
         let (recovered, waits) = read?;
@@ -61,6 +80,11 @@ impl<S: Store> Task<S> {
         self.shared.publish(Board::new(writer.state().clone(), tip.head.0, now));
         let renewal = Renewal::of(self.config.lease, asked_at);
         Ok(Opening { lease, writer, clock, draws, tip, renewal })
+    }
+
+    /// As which this instance is listed; nothing where there are no others.
+    pub(super) fn listing(&self) -> Option<u64> {
+        self.config.peers.as_ref().and_then(|peers| peers.listed())
     }
 
     /// It cannot be opened here: where that is no fault of the store, another should have it.

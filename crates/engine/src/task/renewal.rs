@@ -24,6 +24,8 @@ pub(super) struct Renewal {
     pub(super) due: Option<Instant>,
     pub(super) asked: Option<JoinHandle<Result<(), Error>>>,
     asked_at: Option<Instant>,
+    /// As which this instance was listed then.
+    listing: Option<u64>,
     /// Ours for certain until then; none where nobody else can take it.
     until: Option<Instant>,
 }
@@ -54,12 +56,15 @@ impl Renewal {
     }
 
     /// The answer to a renewal came.
-    pub(super) fn note(&mut self, renewed: &Renewed, ttl: Option<Duration>) {
+    /// Says as which listed an owner was when it asked and was still the only one to decide.
+    pub(super) fn note(&mut self, renewed: &Renewed, ttl: Option<Duration>) -> Option<u64> {
         self.asked = None;
         // Counted from when it was asked for: the answer may have been long on its way.
         if let (Renewed::Kept, Some(ttl), Some(at)) = (renewed, ttl, self.asked_at) {
             self.until = Some(at + ttl - ttl / DOUBT);
+            return self.listing;
         }
+        None
     }
 }
 
@@ -72,6 +77,7 @@ impl<S: Store> Tenure<'_, S> {
             let (store, lease) = (self.task.store.clone(), self.lease.clone());
             let ttl = ttl.as_millis() as u64;
             self.renewal.asked_at = Some(now);
+            self.renewal.listing = self.task.listing();
             self.renewal.asked = Some(tokio::spawn(async move { store.renew(&lease, ttl).await }));
         }
     }

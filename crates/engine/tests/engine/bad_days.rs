@@ -106,6 +106,19 @@ async fn an_instance_that_cannot_read_a_room_says_so_to_the_others() {
     assert_eq!(store.committed_head(&room()).await, Ok(Head(tip.0 + 1)));
 }
 
+#[tokio::test]
+async fn whoever_cannot_open_a_room_does_not_keep_it_from_the_next() {
+    let store = Arc::new(MemoryStore::new(Seams::real()));
+    let name = LeaseName::room(&room());
+    let lease = store.lease(&name, "later", 60_000).await.expect("free");
+    let batch = Batch { number: 1, events: 1, payload: b"not of this release".to_vec() };
+    store.append(&room(), &lease, Head::EMPTY, batch).await.expect("taken");
+    store.release(&lease).await.expect("given back");
+    let engine = among(store.clone(), Seams::real(), "a", &Other::new(Stance::Own));
+    engine.open(&room()).await.expect_err("it cannot be read");
+    assert!(store.holder_of(&name).await.expect("readable").is_none());
+}
+
 #[test]
 fn a_room_that_another_should_have_is_given_when_its_draw_is_made() {
     // One thread for everything that blocks, so that the test can hold the draw.

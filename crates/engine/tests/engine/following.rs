@@ -19,6 +19,8 @@ pub struct Other {
     pub parted_at: Mutex<Option<u64>>,
     /// How often it heard that the room cannot be opened.
     pub failed: Mutex<u32>,
+    /// As which it is told that it is listed.
+    pub listed: Mutex<Option<u64>>,
 }
 
 impl Other {
@@ -30,6 +32,7 @@ impl Other {
             owner: Mutex::default(),
             parted_at: Mutex::default(),
             failed: Mutex::default(),
+            listed: Mutex::new(Some(0)),
         })
     }
 
@@ -58,8 +61,12 @@ impl Peers for Other {
     fn failed(&self, _: &RoomName) {
         *self.failed.lock().unwrap() += 1;
     }
-    fn owner_epoch(&self, _: &RoomName) -> Option<u32> {
-        Some(self.owner.lock().unwrap().as_ref()?.board_guard().state().epoch().0)
+    fn owner(&self, _: &RoomName) -> Option<(String, u32)> {
+        let epoch = self.owner.lock().unwrap().as_ref()?.board_guard().state().epoch().0;
+        Some(("other".into(), epoch))
+    }
+    fn listed(&self) -> Option<u64> {
+        *self.listed.lock().unwrap()
     }
     fn has_owner(&self, _: &RoomName) -> bool {
         self.owner.lock().unwrap().is_some()
@@ -145,6 +152,32 @@ async fn a_handover_takes_whoever_waits_along_and_needs_no_reading() {
     let first_number = before.ticket.number.0 + 1;
     assert_eq!(numbers, (first_number..first_number + 50).collect::<Vec<_>>());
     assert!(first.follows() && !second.follows());
+}
+
+#[tokio::test]
+async fn whoever_is_listed_again_is_certain_when_it_shows_what_was_decided_meanwhile() {
+    let (owner, follower, a, b) = pair().await;
+    let (owner, follower) =
+        (owner.room(&room()).expect("open"), follower.room(&room()).expect("followed"));
+    follower.newest_board().await;
+    assert!(follower.is_listed() && owner.is_listed());
+    for peers in [&a, &b] {
+        *peers.listed.lock().unwrap() = None;
+    }
+    assert!(!follower.is_listed() && !owner.is_listed());
+    for peers in [&a, &b] {
+        *peers.listed.lock().unwrap() = Some(1);
+    }
+    assert!(!follower.is_listed() && !owner.is_listed(), "who knows what was decided?");
+    follower.newest_board().await;
+    assert!(follower.is_listed());
+    // An owner knows when it is told that it still is one.
+    let renewed = async {
+        while !owner.is_listed() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), renewed).await.expect("it renews its lease");
 }
 
 #[tokio::test(start_paused = true)]

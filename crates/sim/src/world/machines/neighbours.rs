@@ -349,8 +349,8 @@ impl Peers for Neighbours {
         self.sight().unheard_ms(self.clock.now_ms())
     }
 
-    fn owner_epoch(&self, room: &RoomName) -> Option<u32> {
-        self.sight().owner(room.as_str()).map(|(_, epoch)| epoch)
+    fn owner(&self, room: &RoomName) -> Option<(String, u32)> {
+        self.sight().owner(room.as_str()).map(|(name, epoch)| (name.to_owned(), epoch))
     }
 
     fn failed(&self, room: &RoomName) {
