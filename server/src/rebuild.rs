@@ -91,13 +91,13 @@ impl Rebuild {
         let place = Place::parse(&self.from, self.secret_file.clone())
             .map_err(|why| Failure::new(Exit::Usage, why).means("nothing was read or changed"))?;
         match (&self.config, &self.data) {
-            (Some(config), _) => self.into_redis(out, &place, config),
-            (None, Some(dir)) => self.into_folder(out, &place, Data { dir: dir.clone() }),
+            (Some(config), _) => self.to_redis(out, &place, config),
+            (None, Some(dir)) => self.to_folder(out, &place, Data { dir: dir.clone() }),
             (None, None) => unreachable!("one of the two is required"),
         }
     }
 
-    fn into_folder(&self, out: &mut Out, place: &Place, data: Data) -> Result<Exit, Failure> {
+    fn to_folder(&self, out: &mut Out, place: &Place, data: Data) -> Result<Exit, Failure> {
         let (room, fresh) = (&self.room, !data.dir.join("journal").is_dir());
         let key = SealKey::of(&self.master_key(&data.dir)?);
         let (fetched, proof) = self.fetch(place, &key, &data.dir)?;
@@ -133,7 +133,7 @@ impl Rebuild {
         self.tell(out, &fetched, &proof, Keys::of(fresh, system.as_ref()))
     }
 
-    fn into_redis(&self, out: &mut Out, place: &Place, config: &Path) -> Result<Exit, Failure> {
+    fn to_redis(&self, out: &mut Out, place: &Place, config: &Path) -> Result<Exit, Failure> {
         let config = copies::configured(config)?;
         let fresh = copies::may_rebuild(&config, &self.room)?;
         let beside = &config.server.data;
