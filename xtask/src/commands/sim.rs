@@ -11,10 +11,14 @@ pub struct Args {
     /// The first seed, or with `--seeds 1` the only one: replays a failure exactly.
     #[arg(long)]
     seed: Option<u64>,
+    /// Whole instances, with letters between them, instead of writers that are driven by hand.
+    #[arg(long)]
+    machines: bool,
 }
 
 pub fn run(args: &Args) -> Outcome {
-    command(args.seeds, args.seed).run()
+    let command = command(args.seeds, args.seed);
+    if args.machines { command.arg("--machines") } else { command }.run()
 }
 
 /// In the dev profile, as the tests are: optimised, but with every assertion and every

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use waitroom_sim::world::{Bug, Totals, run};
+use waitroom_sim::world::{Bug, Totals, run, run_whole};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -15,11 +15,14 @@ fn main() -> ExitCode {
         let at = arguments.iter().position(|it| it == name)?;
         arguments.get(at + 1)?.parse::<u64>().ok()
     };
-    let known = |it: &String| ["--seeds", "--seed", "--first", "--bug"].contains(&it.as_str());
+    let known = ["--seeds", "--seed", "--first", "--bug", "--machines"];
+    let known = |it: &String| known.contains(&it.as_str());
+    let whole = arguments.iter().any(|it| it == "--machines");
     let odd = arguments.iter().find(|it| it.starts_with('-') && !known(it));
     if odd.is_some() || (value("--seeds").is_none() && value("--seed").is_none()) {
         eprintln!("usage: sim --seeds N [--first S]   runs N seeds");
         eprintln!("       sim --seed S                replays one");
+        eprintln!("       … --machines                whole instances, with letters between them");
         eprintln!("       sim --seeds N --bug NAME    which of N seeds show a planted bug");
         return ExitCode::from(64);
     }
@@ -41,7 +44,7 @@ fn main() -> ExitCode {
                     if seed >= first + seeds {
                         return;
                     }
-                    let (totals, failed) = judge(seed);
+                    let (totals, failed) = judge(seed, whole);
                     let mut sum = sum.lock().expect("a judge does not panic");
                     sum.0.add(&totals);
                     sum.1.extend(failed);
@@ -57,7 +60,7 @@ fn main() -> ExitCode {
         println!("seed {seed} failed at commit {}: {said}", commit());
         println!("  replay: cargo xtask sim --seed {seed}");
     }
-    let quiet = if seeds >= 100 { totals.too_quiet(seeds) } else { Vec::new() };
+    let quiet = if seeds >= 100 { totals.too_quiet(seeds, whole) } else { Vec::new() };
     for (name, seen, floor) in &quiet {
         println!("too quiet: {seen} {name}, expected at least {floor}");
     }
@@ -84,8 +87,8 @@ fn find(name: Option<&String>, seeds: u64) -> ExitCode {
 }
 
 /// One seed: its totals, and what is wrong with it. A panic is a failure like any other.
-fn judge(seed: u64) -> (Totals, Option<(u64, String)>) {
-    match std::panic::catch_unwind(|| run(seed, None)) {
+fn judge(seed: u64, whole: bool) -> (Totals, Option<(u64, String)>) {
+    match std::panic::catch_unwind(|| if whole { run_whole(seed) } else { run(seed, None) }) {
         Err(_) => (Totals::default(), Some((seed, "it panicked, see above".into()))),
         Ok(outcomes) => {
             let broken = outcomes.violations.first().map(|it| {

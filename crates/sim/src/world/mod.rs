@@ -65,8 +65,17 @@ pub struct Outcomes {
 
 /// Runs one seed to its end and judges it.
 pub fn run(seed: u64, bug: Option<Bug>) -> Outcomes {
+    run_in(Weather::of(seed, bug), seed, bug)
+}
+
+/// The same with whole instances and the letters between them.
+pub fn run_whole(seed: u64) -> Outcomes {
+    run_in(Weather::Machines, seed, None)
+}
+
+fn run_in(weather: Weather, seed: u64, bug: Option<Bug>) -> Outcomes {
     let mut rng = Rng::new(seed);
-    let profile = Profile::of(Weather::of(seed, bug), START, &mut rng);
+    let profile = Profile::of(weather, START, &mut rng);
     let clock = ManualClock::at(0);
     match profile.weather {
         Weather::Machines => machines::run(seed, rng, profile, bug),

@@ -17,11 +17,12 @@ pub enum Weather {
 }
 
 impl Weather {
-    /// Which weather a seed stands for. A bug shows only where it is planted.
+    /// Which weather a seed stands for. A bug shows only where it is planted; whole instances are
+    /// run for those bugs, and when they are asked for.
     pub fn of(seed: u64, bug: Option<Bug>) -> Weather {
-        match (seed % 4, bug.map(Bug::is_of_machines)) {
-            (_, Some(true)) | (2, None) => Weather::Machines,
-            (0 | 2, _) => Weather::Cluster,
+        match seed % 2 {
+            _ if bug.is_some_and(Bug::is_of_machines) => Weather::Machines,
+            0 => Weather::Cluster,
             _ => Weather::Disk,
         }
     }
