@@ -43,6 +43,8 @@ const JOBS: &[Job] = &[
     Job { name: "kill-server", command: kill_server },
     // Servers of Redis that fail under load: is anything lost that was acknowledged?
     Job { name: "redis", command: redis },
+    // Crowds at three and at five instances, owners that are killed, frozen and cut off.
+    Job { name: "cluster", command: cluster },
     // Ten times more people than the server can take, and ten thousand idle sockets.
     Job { name: "overload", command: overload },
     // A bus that is away for a minute: do joins notice, and is what was missed told fast? And
@@ -162,6 +164,10 @@ fn events(args: &Args) -> Outcome<Run> {
         "cargo test --workspace --test outbox -- --nocapture nats:: kafka:: relay:: mirror::";
     let script = format!("set -e; {minute}; WAITROOM_EVENTS_KILLS={kills} {stories}");
     Ok(Run::new("sh").arg("-c").arg(script))
+}
+
+fn cluster(_: &Args) -> Outcome<Run> {
+    Ok(Run::new("cargo test --workspace --test cluster -- --include-ignored --nocapture"))
 }
 
 fn overload(_: &Args) -> Outcome<Run> {
