@@ -167,7 +167,8 @@ fn events(args: &Args) -> Outcome<Run> {
 }
 
 fn cluster(_: &Args) -> Outcome<Run> {
-    Ok(Run::new("cargo test --workspace --test cluster -- --include-ignored --nocapture"))
+    let run = Run::new("cargo test --workspace --test cluster -- --nocapture");
+    Ok(run.env("WAITROOM_CLUSTER_SIZES", "3,5"))
 }
 
 fn overload(_: &Args) -> Outcome<Run> {
