@@ -37,7 +37,10 @@ fn link(url: String) -> Link {
 
 /// Why there is no connection.
 async fn refused(url: String) -> String {
-    connect(&link(url)).await.err().expect("it must not connect").why
+    match connect(&link(url)).await {
+        Ok(_) => panic!("it must not connect"),
+        Err(trouble) => trouble.why,
+    }
 }
 
 /// A server that takes nobody without TLS and a certificate of its authority, and its port.
