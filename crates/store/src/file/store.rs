@@ -72,7 +72,7 @@ impl<D: Disk> FileStore<D> {
     ) -> Result<(FileStore<D>, RecoveryReport), OpenError> {
         let (journal, report) = recover::open(disk, options, seams)?;
         let shared = journal.shared().clone();
-        let slow = Arc::new(Desk::start("slow-work"));
+        let slow = Arc::new(Desk::in_the_background("slow-work"));
         let reading = Desk::start("reading");
         let committer = Committer::start(journal, slow.clone());
         let line = Line::Threads { committer, reading, slow };

@@ -13,6 +13,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use rustix::process::{getpriority_process, setpriority_process};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -233,6 +234,9 @@ pub(crate) fn tidy<D: Disk>(
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// Nicer than the rest by this. Linux keeps it for each thread, so the others are not touched.
+const BACKGROUND_NICE: i32 = 10;
+
 /// A thread that does one thing after another, for work that would hold others up.
 pub(crate) struct Desk {
     jobs: Option<SyncSender<Job>>,
@@ -241,8 +245,25 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub fn start(name: &str) -> Desk {
+        Desk::with(name, || ())
+    }
+
+    /// A desk whose work nobody waits for: on a busy machine it takes the processor when the room
+    /// does not need it, or a tenth of it.
+    pub fn in_the_background(name: &str) -> Desk {
+        // Without the right to do so it is as loud as before, and nothing else is wrong.
+        Desk::with(name, || {
+            let nicer = |nice: i32| setpriority_process(None, (nice + BACKGROUND_NICE).min(19));
+            let _ = getpriority_process(None).and_then(nicer);
+        })
+    }
+
+    fn with(name: &str, prepare: impl FnOnce() + Send + 'static) -> Desk {
         let (jobs, inbox) = sync_channel::<Job>(DESK_MAX);
-        let run = move || inbox.iter().for_each(|job| job());
+        let run = move || {
+            prepare();
+            inbox.iter().for_each(|job| job());
+        };
         let thread = thread::Builder::new().name(format!("waitroom-{name}")).spawn(run);
         let thread = Some(thread.expect("a process that cannot start a thread cannot serve"));
         Desk { jobs: Some(jobs), thread }
@@ -262,5 +283,27 @@ impl Drop for Desk {
         {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    fn nice_of(desk: &Desk) -> i32 {
+        let (tell, told) = mpsc::channel();
+        desk.send(move || tell.send(getpriority_process(None)).expect("somebody waits"))
+            .expect("the desk is idle");
+        told.recv().expect("the desk does its work").expect("a thread may ask for its own")
+    }
+
+    #[test]
+    fn slow_work_gives_way_to_the_room_and_nothing_else_does() {
+        let own = getpriority_process(None).expect("a thread may ask for its own");
+        let slow = Desk::in_the_background("slow");
+        assert_eq!(nice_of(&slow), (own + BACKGROUND_NICE).min(19));
+        assert_eq!(nice_of(&Desk::start("reading")), own);
+        assert_eq!(getpriority_process(None).expect("a thread may ask for its own"), own);
     }
 }
