@@ -85,7 +85,7 @@ impl OneSync {
 }
 
 /// The smallest time that at least `percent` of all times do not exceed.
-pub fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+pub fn percentile<T: Copy>(sorted: &[T], percent: usize) -> T {
     sorted[percentile_index(sorted.len(), percent)]
 }
 
