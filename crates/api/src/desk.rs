@@ -596,7 +596,7 @@ impl RoomDesk {
         let answer = self.send(command).await?;
         let board = self.kit.handle.board();
         let view = match answer.view {
-            Some(view) => view,
+            Some(view) => *view,
             None => board.look(self.now(), &presented).map_err(|it| self.refused(it))?,
         };
         Ok((self.sight(&board, presented, view, answer.version), answer.reply))

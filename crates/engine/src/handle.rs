@@ -27,7 +27,9 @@ pub struct Answer {
     /// somebody left, a tick admitted. A position taken earlier in the round is therefore equal to
     /// the one at `version` or larger, never smaller; and as positions never rise, no later answer
     /// with this version or a newer one can show a larger one than this.
-    pub view: Option<View>,
+    /// In a box, because an answer is handed on eight times between the writer and the visitor, and
+    /// a view is two thirds of it.
+    pub view: Option<Box<View>>,
     /// Whether the command left anything in the log; a repeat or a refusal did not.
     pub changed: bool,
     pub version: u64,
@@ -72,8 +74,6 @@ pub enum Beacon {
     Waived { by: Actor },
 }
 
-// The one answer is the rule, and it is handed on once: a box would cost every join an allocation.
-#[expect(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answers {
     One(Answer),
@@ -84,13 +84,14 @@ pub enum Answers {
 #[derive(Debug)]
 struct Waiting {
     answered: oneshot::Receiver<Result<Answers, Unanswered>>,
-    shared: Arc<Shared>,
     /// The wait as a span, if the request is followed.
     step: Option<span::Open>,
 }
 
 impl Waiting {
-    async fn answers(mut self) -> Result<Answers, Unanswered> {
+    /// The room is borrowed: to count its holders up and down for each request would pass a cache
+    /// line between all who ask.
+    async fn answers(mut self, room: &Shared) -> Result<Answers, Unanswered> {
         // Dropped without an answer: the task broke over this round or went down with the
         // runtime, and nobody can promise that nothing was done.
         let why = || "the room's task ended before it answered".to_owned();
@@ -102,13 +103,13 @@ impl Waiting {
                 }
                 Ok(answers)
             }
-            Err(unanswered) => Err(self.over(unanswered)),
+            Err(unanswered) => Err(self.over(room, unanswered)),
         }
     }
 
     /// There will be no answer.
-    fn over(self, unanswered: Unanswered) -> Unanswered {
-        self.shared.figures.missed(&unanswered);
+    fn over(self, room: &Shared, unanswered: Unanswered) -> Unanswered {
+        room.figures.missed(&unanswered);
         if let Some(mut step) = self.step {
             step.fail();
             step.end();
@@ -120,13 +121,22 @@ impl Waiting {
 /// A command on its way through the writer and to the disk. Whoever drops it gives up waiting; the
 /// command is done all the same.
 #[derive(Debug)]
-pub struct Submitted(Waiting);
+pub struct Submitted {
+    waiting: Waiting,
+    room: Arc<Shared>,
+}
 
 impl Submitted {
     /// Waits until the effect is durable.
     pub async fn answered(self) -> Result<Answer, Unanswered> {
-        match self.0.answers().await? {
-            Answers::One(answer) => Ok(answer),
+        self.waiting.answers(&self.room).await.map(Answers::only)
+    }
+}
+
+impl Answers {
+    fn only(self) -> Answer {
+        match self {
+            Answers::One(answer) => answer,
             Answers::Many(_) => unreachable!("one command has one answer"),
         }
     }
@@ -232,13 +242,14 @@ impl RoomHandle {
     /// Sends one command to the room's writer and waits until its effect is durable. A full queue
     /// is refused at once, so that load never grows memory.
     pub async fn send(&self, command: Command) -> Result<Answer, Unanswered> {
-        self.submit(command)?.answered().await
+        self.request(Commands::One(command)).await.map(Answers::only)
     }
 
     /// The first half of [`RoomHandle::send`]: the command is in the writer's queue, and what is
     /// left to wait with is small.
     pub fn submit(&self, command: Command) -> Result<Submitted, Unanswered> {
-        Ok(Submitted(self.put_in(Commands::One(command), 0)?))
+        let waiting = self.put_in(Commands::One(command), 0)?;
+        Ok(Submitted { waiting, room: self.shared.clone() })
     }
 
     /// Sends up to [`COMMANDS_MAX`] commands that belong to different people: one way through the
@@ -252,12 +263,12 @@ impl RoomHandle {
     }
 
     async fn request(&self, commands: Commands) -> Result<Answers, Unanswered> {
-        self.put_in(commands, 0)?.answers().await
+        self.put_in(commands, 0)?.answers(&self.shared).await
     }
 
     /// A request that another instance sent on, because it took this one for the owner.
     pub async fn take_in(&self, commands: Commands, hops: u8) -> Result<Answers, Unanswered> {
-        self.put_in(commands, hops)?.answers().await
+        self.put_in(commands, hops)?.answers(&self.shared).await
     }
 
     fn put_in(&self, commands: Commands, hops: u8) -> Result<Waiting, Unanswered> {
@@ -269,13 +280,16 @@ impl RoomHandle {
         let followed = step.as_ref().map(span::Open::context);
         let (answer, answered) = oneshot::channel();
         let sent = self.inbox.try_send(Request { commands, answer, followed, hops });
-        let waiting = Waiting { answered, shared: self.shared.clone(), step };
+        let waiting = Waiting { answered, step };
         match sent {
             Ok(()) => Ok(waiting),
-            Err(error) => Err(waiting.over(match error {
-                mpsc::error::TrySendError::Full(_) => Unanswered::Overloaded,
-                mpsc::error::TrySendError::Closed(_) => Unanswered::Stopping,
-            })),
+            Err(error) => {
+                let unanswered = match error {
+                    mpsc::error::TrySendError::Full(_) => Unanswered::Overloaded,
+                    mpsc::error::TrySendError::Closed(_) => Unanswered::Stopping,
+                };
+                Err(waiting.over(&self.shared, unanswered))
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::draw_keeper::DrawKeeper;
 use crate::error::{OpenError, Unanswered};
 use crate::figures::Tally;
-use crate::handle::{Answers, Commands, Request, Shared};
+use crate::handle::{Answer, Answers, Commands, Request, Shared};
 use crate::peers::{Peers, Stance};
 use crate::waits::Outlook;
 use crate::writer::{Round, Writer};
@@ -32,7 +32,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use waiting::{changed, deliver, finished, next, sleep};
-use waitroom_core::{Board, Command, Phase, PreparedDraw, Reply, State, Timestamp, View};
+use waitroom_core::{Board, Command, Phase, PreparedDraw, Reply, State, Timestamp};
 use waitroom_store::{AppendError, Appended, Batch, Chain, Head, Lease, Seams, Store};
 use waitroom_watch::span;
 
@@ -74,22 +74,10 @@ struct InFlight {
 
 /// An answer that must not leave before its round is durable.
 struct Held {
-    replies: HeldReplies,
+    /// All but the version, which is that of the round.
+    answers: Answers,
     to: oneshot::Sender<Result<Answers, Unanswered>>,
     followed: Option<span::Context>,
-}
-
-enum HeldReplies {
-    One(Viewed),
-    Many(Vec<Viewed>),
-}
-
-/// A reply and the ticket it is about, seen right after the command: the next command of the round
-/// may already change it.
-struct Viewed {
-    reply: Reply,
-    view: Option<View>,
-    changed: bool,
 }
 
 /// Everything of one tenure.
@@ -414,17 +402,19 @@ impl<'a, S: Store> Tenure<'a, S> {
         let now = self.now();
         let mut held = Vec::with_capacity(requests.len());
         for request in requests.drain(..) {
-            let replies = match request.commands {
-                Commands::One(command) => HeldReplies::One(self.apply(now, &command)),
-                Commands::Many(commands) => HeldReplies::Many(
-                    commands.iter().map(|command| self.apply(now, command)).collect(),
-                ),
+            // By reference: a command is large, and nobody needs it afterwards.
+            let answers = match &request.commands {
+                Commands::One(command) => Answers::One(self.apply(now, command)),
+                Commands::Many(commands) => {
+                    Answers::Many(commands.iter().map(|command| self.apply(now, command)).collect())
+                }
                 Commands::Reveal(beacon) => {
-                    self.draws.beacon = Some(beacon);
-                    HeldReplies::One(Viewed { reply: Reply::Done, view: None, changed: false })
+                    self.draws.beacon = Some(beacon.clone());
+                    let reply = Reply::Done;
+                    Answers::One(Answer { reply, view: None, changed: false, version: 0 })
                 }
             };
-            held.push(Held { replies, to: request.answer, followed: request.followed });
+            held.push(Held { answers, to: request.answer, followed: request.followed });
         }
         let entropy = self.task.seams.entropy.clone();
         self.behind = self.writer.tick(now, || entropy.next_u128().to_be_bytes());
@@ -456,11 +446,14 @@ impl<'a, S: Store> Tenure<'a, S> {
         self.capture(now);
     }
 
-    fn apply(&mut self, now: Timestamp, command: &Command) -> Viewed {
+    /// The answer but for its version, which is known when the round is durable. The ticket is
+    /// seen right after the command: the next one of the round may already change it.
+    fn apply(&mut self, now: Timestamp, command: &Command) -> Answer {
         let before = self.writer.round_events().len();
         let reply = self.writer.apply(now, command);
-        let view = self.writer.view_of(now, &reply);
-        Viewed { reply, view, changed: self.writer.round_events().len() > before }
+        let view = self.writer.view_of(now, &reply).map(Box::new);
+        let changed = self.writer.round_events().len() > before;
+        Answer { reply, view, changed, version: 0 }
     }
 
     /// Takes the pictures that are due; they go out when all that they show is durable.

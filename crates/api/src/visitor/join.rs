@@ -192,7 +192,7 @@ async fn placed(room: &RoomDesk, submitted: Submitted) -> Result<(Sight, Fresh),
     };
     let presented = Presented { ticket, epoch, holder: Some(holder) };
     let view = match answer.view {
-        Some(view) => view,
+        Some(view) => *view,
         None => {
             let (board, _) = room.board_since(answer.version).await;
             board.look(room.now(), &presented).map_err(|refusal| room.refused(refusal))?

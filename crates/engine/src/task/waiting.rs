@@ -1,7 +1,7 @@
 //! What a tenure waits for, one at a time, and how answers leave.
 
-use super::{Held, HeldReplies, InFlight, Viewed};
-use crate::handle::{Answer, Answers};
+use super::{Held, InFlight};
+use crate::handle::Answers;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::task::Poll;
@@ -12,12 +12,11 @@ use waitroom_core::PreparedDraw;
 use waitroom_store::{AppendError, Appended};
 
 pub(super) fn deliver(held: Vec<Held>, version: u64) {
-    for Held { replies, to, .. } in held {
-        let answer = |Viewed { reply, view, changed }| Answer { reply, view, changed, version };
-        let answers = match replies {
-            HeldReplies::One(reply) => Answers::One(answer(reply)),
-            HeldReplies::Many(replies) => Answers::Many(replies.into_iter().map(answer).collect()),
-        };
+    for Held { mut answers, to, .. } in held {
+        match &mut answers {
+            Answers::One(answer) => answer.version = version,
+            Answers::Many(all) => all.iter_mut().for_each(|answer| answer.version = version),
+        }
         // Whoever gave up waiting has still joined; a repeat finds the place.
         let _ = to.send(Ok(answers));
     }

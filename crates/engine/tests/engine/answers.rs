@@ -20,7 +20,8 @@ fn join() -> Command {
 
 async fn view(handle: &RoomHandle, command: Command) -> View {
     let answer = handle.send(command).await.expect("the store takes it");
-    answer.view.unwrap_or_else(|| panic!("an answer about a ticket shows it: {:?}", answer.reply))
+    let shown = answer.view;
+    *shown.unwrap_or_else(|| panic!("an answer about a ticket shows it: {:?}", answer.reply))
 }
 
 #[tokio::test]
