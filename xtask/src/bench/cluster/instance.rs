@@ -5,6 +5,7 @@
 //! the room of somebody who died and says how long opening it took. It ends with its orders.
 
 use std::io::BufRead;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -105,22 +106,10 @@ impl Instance {
     }
 
     fn join(&mut self, people: u64) -> Outcome<f64> {
-        let (from, to) = (self.next, self.next + people);
-        self.next = to;
-        let (room, known) = (&self.room, self.known);
-        self.runtime.block_on(async {
-            let mut from = from;
-            while from < to {
-                let until = to.min(from + BULK);
-                let joins = (from..until).map(|n| join(n, known)).collect();
-                let answers = room.send_many(joins).await.or_fail(|| "join")?;
-                if !answers.iter().all(|answer| is_new_place(&answer.reply)) {
-                    return Err(Failure::new("a join got no new place"));
-                }
-                from = until;
-            }
-            Ok(people as f64)
-        })
+        let these = self.next..self.next + people;
+        self.next = these.end;
+        self.runtime.block_on(join_all(&self.room, these, self.known))?;
+        Ok(people as f64)
     }
 
     fn round(&mut self, length: Duration) -> Outcome<f64> {
@@ -143,6 +132,20 @@ impl Instance {
             Ok(joins as f64)
         })
     }
+}
+
+/// As many at once as go into one request.
+pub async fn join_all(room: &RoomHandle, mut these: Range<u64>, known: bool) -> Outcome {
+    while !these.is_empty() {
+        let until = these.end.min(these.start + BULK);
+        let joins = (these.start..until).map(|n| join(n, known)).collect();
+        let answers = room.send_many(joins).await.or_fail(|| "join")?;
+        if !answers.iter().all(|answer| is_new_place(&answer.reply)) {
+            return Err(Failure::new("a join got no new place"));
+        }
+        these.start = until;
+    }
+    Ok(())
 }
 
 /// Asks, waits for the durable answer, asks again. How often.

@@ -5,7 +5,9 @@
 //! long and says how many did, `settled N` waits until it sees so many instances and an owner and
 //! says whether that is itself, `slow MS` lets few producers join for so long and says how slow the
 //! slowest hundredth of the joins was, in milliseconds, `slowest` the slowest of those, `give` hands
-//! the room over and says how long that took. It ends with its orders.
+//! the room over and says how long that took, `fill N` lets so many join and says what version the
+//! room has then, `seen V` waits until that version is shown here, `first` asks for a place until
+//! somebody gives one. It ends with its orders.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +22,7 @@ use waitroom_redis::RedisStore;
 use waitroom_store::{RoomName, Seams};
 
 use super::super::rooms::{self, is_new_place};
-use super::instance::{each_order, engine_among};
+use super::instance::{each_order, engine_among, join_all};
 use crate::failure::{Failure, OrFail, Outcome};
 
 /// How long anything but joining may take.
@@ -81,6 +83,11 @@ impl Member {
                     _ => Err(Failure::new("nobody took the room")),
                 }
             }
+            ("fill", people) => self.fill(people.parse().or_fail(|| "read the number of people")?),
+            ("seen", version) => {
+                self.seen(version.parse().or_fail(|| "read the version of the room")?)
+            }
+            ("first", _) => self.first(),
             _ => Err(Failure::new(format!("a member cannot {order:?}"))),
         })
     }
@@ -114,6 +121,35 @@ impl Member {
             }
             Ok(all)
         })
+    }
+
+    fn fill(&self, people: u64) -> Outcome<f64> {
+        self.runtime.block_on(join_all(&self.room, 0..people, true))?;
+        Ok(self.room.committed() as f64)
+    }
+
+    fn seen(&self, version: u64) -> Outcome<f64> {
+        let board = self
+            .runtime
+            .block_on(async { tokio::time::timeout(PATIENCE, self.room.board_at(version)).await });
+        Ok(board.or_fail(|| "follow the room")?.version() as f64)
+    }
+
+    /// How often somebody who asks for a place is sent away, before there is one again.
+    fn first(&self) -> Outcome<f64> {
+        let (began, mut refused) = (Instant::now(), 0.0);
+        loop {
+            let answer = self.runtime.block_on(self.room.send(Command::Join(Join::default())));
+            match answer {
+                Ok(answer) if is_new_place(&answer.reply) => return Ok(refused),
+                Ok(answer) => return Err(Failure::new(format!("no place: {:?}", answer.reply))),
+                Err(why) if began.elapsed() > PATIENCE => {
+                    return Err(Failure::new(format!("nobody took the room over: {why}")));
+                }
+                Err(_) => refused += 1.0,
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Whether this one owns the room, once everybody is there and somebody does for good.

@@ -65,6 +65,7 @@ pub fn run(scale: Scale) -> Outcome<Vec<Figure>> {
     let anonymous = bytes("anonymous", &sizes)?;
     let known = bytes("known", &sizes)?;
     let takeover = takeover(&sizes)?;
+    let warm_takeover = warm_takeover(&sizes)?;
     let classic = Classic::measure(&Settings::new(scale, AppendOnly::EverySecond))?;
 
     let per_cpu = |name: &str, value: f64| Measure::new(name, value, "1/cpu s");
@@ -94,6 +95,7 @@ pub fn run(scale: Scale) -> Outcome<Vec<Figure>> {
         .expect(Expected::RatioAtLeast(5.0)),
         Figure::alone("takeover_ms_1m", takeover.total, "ms").expect(Expected::AtMost(3_000.0)),
         Figure::alone("takeover_open_ms_1m", takeover.open, "ms"),
+        Figure::alone("takeover_warm_ms_1m", warm_takeover, "ms").expect(Expected::AtMost(3_000.0)),
         Figure::of(size("bytes_in_redis_most", anonymous.most)),
         Figure::of(size("bytes_in_redis_most_identity", known.most)),
         Figure::of(size("network_bytes_per_join", most.bytes_sent)),
@@ -292,4 +294,27 @@ fn takeover(sizes: &Sizes) -> Outcome<Takeover> {
     let total = began.elapsed().as_secs_f64() * 1e3;
     next.end()?;
     Ok(Takeover { total, open })
+}
+
+/// The same where the next one has followed the room: from the death of the owner to the first join
+/// that is acknowledged, in milliseconds.
+fn warm_takeover(sizes: &Sizes) -> Outcome<f64> {
+    let cores = Cores::split()?;
+    let server = start(cores.server)?;
+    eprintln!("a room with {} people whose owner is killed, and who followed it", sizes.people);
+    let mut hands = members(2, 1, &server, cores.client)?;
+    let at = owner(&mut hands)?;
+    let mut owner = hands.remove(at);
+    let mut next = hands.remove(0);
+    owner.say(&format!("fill {}", sizes.people))?;
+    let version = owner.number()?;
+    next.say(&format!("seen {version}"))?;
+    next.number()?;
+    let began = Instant::now();
+    owner.kill().or_fail(|| "kill the owner")?;
+    next.say("first")?;
+    next.number()?;
+    let total = began.elapsed().as_secs_f64() * 1e3;
+    next.end()?;
+    Ok(total)
 }
