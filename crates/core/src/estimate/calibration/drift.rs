@@ -77,3 +77,40 @@ impl Drift {
         (self.sum, self.looks) = (0.0, 0.0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OVER: f64 = 10_000.0;
+
+    fn looked(drift: &mut Drift, revised: f64, passed_ms: f64) -> f64 {
+        (drift.sum, drift.looks) = (revised, 1.0);
+        drift.settle(passed_ms, OVER);
+        drift.now
+    }
+
+    #[test]
+    fn the_first_look_counts_in_full_and_later_ones_by_the_time_they_stand_for() {
+        for passed_ms in [100.0, OVER, 10.0 * OVER] {
+            assert_eq!(looked(&mut Drift::default(), 0.4, passed_ms), 0.4);
+        }
+        let mut drift = Drift::default();
+        looked(&mut drift, 0.4, 10.0 * OVER);
+        let (mut short, mut long) = (drift, drift);
+        let after_a_moment = looked(&mut short, 0.0, OVER / 100.0);
+        assert!((0.39..0.4).contains(&after_a_moment), "{after_a_moment}");
+        let after_its_time = looked(&mut drift, 0.0, OVER);
+        assert!((0.14..0.15).contains(&after_its_time), "1/e of it is left: {after_its_time}");
+        let after_long = looked(&mut long, 0.0, 10.0 * OVER);
+        assert!((0.0..0.001).contains(&after_long), "{after_long}");
+    }
+
+    #[test]
+    fn without_a_look_nothing_is_forgotten() {
+        let mut drift = Drift::default();
+        looked(&mut drift, -0.3, OVER);
+        drift.settle(100.0 * OVER, OVER);
+        assert_eq!(drift.now, -0.3);
+    }
+}
