@@ -7,7 +7,7 @@
 //! not do: one message of somebody else's, and the place of the one that was refused for it is
 //! taken, so that the next fits again.
 //! That makes an acknowledgement speak for all before it: the stream took this one, so it ended
-//! with the one before. Only the last of a batch asks for one, which is half the work of both sides.
+//! with the one before. Only the last of a batch asks for one.
 //!
 //! A run goes on from batch to batch, of all rooms, and several are under way at once; a room never
 //! has batches in two runs (`under_way.rs`). It breaks at the first trouble. The next batch begins
@@ -48,8 +48,8 @@ pub struct NatsSink {
     /// acknowledgement is awaited.
     state: Mutex<State>,
     under_way: UnderWay,
-    /// Batches under way at once, of all rooms together: a server drops what it cannot buffer for a
-    /// stream (10,000 messages as it comes), and a run breaks by that.
+    /// Batches under way at once, of all rooms together, so that many rooms do not send more than a
+    /// server buffers for a stream.
     places: Semaphore,
     /// The newest run that something went wrong in.
     broken: AtomicU64,
