@@ -59,6 +59,10 @@ pub struct Rebuild {
     /// The file with the master key that the mirror was sealed with.
     #[arg(long, value_name = "FILE")]
     master_key_file: Option<PathBuf>,
+    /// Brings the room back even if the mirror has lost the installation's keys: no ticket and no
+    /// pass of before will be known.
+    #[arg(long)]
+    without_system: bool,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
@@ -101,10 +105,7 @@ impl Rebuild {
         let (room, fresh) = (&self.room, !data.dir.join("journal").is_dir());
         let key = SealKey::of(&self.master_key(&data.dir)?);
         let (fetched, proof) = self.fetch(place, &key, &data.dir)?;
-        let system = match fresh {
-            true => Fetched::read(place, &self.name, &key, &RoomName::system(), &data.dir)?,
-            false => None,
-        };
+        let system = if fresh { self.system(place, &key, &data.dir)? } else { None };
         let store = data.open_or_make()?;
         let rooms = now(store.rooms()).map_err(|error| failed("list the rooms", &error))?;
         if rooms.contains(room) {
@@ -142,10 +143,7 @@ impl Rebuild {
         let key = if given { master_key(&config)? } else { self.master_key(beside)? };
         let key = SealKey::of(&key);
         let (fetched, proof) = self.fetch(place, &key, beside)?;
-        let system = match fresh {
-            true => Fetched::read(place, &self.name, &key, &RoomName::system(), beside)?,
-            false => None,
-        };
+        let system = if fresh { self.system(place, &key, beside)? } else { None };
         let keys = system.as_ref().map(Fetched::path);
         copies::rebuild(&config, &self.room, fetched.path(), keys, REASON)?;
         self.tell(out, &fetched, &proof, Keys::of(fresh, system.as_ref()))
@@ -162,6 +160,29 @@ impl Rebuild {
         let fetched = fetched.ok_or_else(|| self.nothing_there())?;
         let proof = fetched.prove()?;
         Ok((fetched, proof))
+    }
+
+    /// The installation's own log, without which the people of the room could not be told from
+    /// strangers. To go on without it is an act of its own.
+    fn system(
+        &self,
+        place: &Place,
+        key: &SealKey,
+        beside: &Path,
+    ) -> Result<Option<Fetched>, Failure> {
+        let system = Fetched::read(place, &self.name, key, &RoomName::system(), beside)?;
+        if system.is_none() && !self.without_system {
+            let (room, name) = (&self.room, &self.name);
+            let said = format!(
+                "room \"{room}\": the mirror {name} holds nothing of the installation's own log \
+                 (_system), and so none of its keys"
+            );
+            return Err(Failure::new(Exit::Wrong, said)
+                .coded("WR-2021")
+                .means("nothing was changed; without the keys no ticket or pass of before is known")
+                .advise("restore a backup first, or go on without them: --without-system"));
+        }
+        Ok(system)
     }
 
     /// From the environment, from the file that is named, or from the one of the folder. None is

@@ -172,7 +172,11 @@ impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
         for delivery in &mut self.deliveries {
             delivery.state = State::Here;
         }
-        self.alone = true;
+        // Once: what fails by itself too is in trouble, whatever it says.
+        if !std::mem::replace(&mut self.alone, true) && trouble.at_once {
+            self.begin().await;
+            return Ok(());
+        }
         let Relay { figures, room, name: sink, .. } = self.relay;
         figures.failures.one();
         if trouble.done > 0 {

@@ -61,6 +61,11 @@ macro_rules! kinds {
             pub fn word(self) -> &'static str {
                 match self { $(Kind::$kind => $word,)* }
             }
+
+            /// `waitingroom.position.enqueued.v1`: the subject on NATS, and the type everywhere.
+            pub fn event_type(self) -> &'static str {
+                match self { $(Kind::$kind => concat!("waitingroom.", $word, ".v1"),)* }
+            }
         }
     };
 }

@@ -53,7 +53,7 @@ impl Place {
             }
             "kafka" if secret.is_some() => Err("Kafka takes no secret file".into()),
             "kafka" if rest.is_empty() => Err("\"kafka://\" names no broker".into()),
-            "kafka" => Ok(Place::Kafka(crate::kafka::Link { brokers: rest.into() })),
+            "kafka" => Ok(Place::Kafka(crate::kafka::Link::plain(rest))),
             "postgres" | "postgresql" => {
                 crate::postgres::is_address(address)?;
                 let link = crate::postgres::Link { url: address.into(), password_file: secret };

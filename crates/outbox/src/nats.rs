@@ -4,6 +4,9 @@
 
 pub mod sink;
 pub mod source;
+mod streams;
+mod under_way;
+mod written;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,8 +15,9 @@ use async_nats::jetstream::{self, context::ContextBuilder};
 
 use crate::sink::Trouble;
 
-pub use sink::{NatsSink, Streams};
+pub use sink::NatsSink;
 pub use source::NatsSource;
+pub use streams::Streams;
 
 /// How long an acknowledgement may take. A bus that needs longer is away.
 const ACK_WITHIN: Duration = Duration::from_secs(5);

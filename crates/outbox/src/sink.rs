@@ -45,11 +45,18 @@ pub struct Trouble {
     pub done: usize,
     /// The other side asked to be left alone for so long, at least.
     pub wait: Duration,
+    /// Nothing is wrong with the other side: what was under way has to begin again, in order, and
+    /// may at once.
+    pub at_once: bool,
 }
 
 impl Trouble {
     pub fn new(why: impl fmt::Display) -> Trouble {
-        Trouble { why: why.to_string(), done: 0, wait: Duration::ZERO }
+        Trouble { why: why.to_string(), done: 0, wait: Duration::ZERO, at_once: false }
+    }
+
+    pub fn at_once(why: impl fmt::Display) -> Trouble {
+        Trouble { at_once: true, ..Trouble::new(why) }
     }
 
     pub fn after(self, done: usize) -> Trouble {

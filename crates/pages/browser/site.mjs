@@ -35,7 +35,7 @@ export const openSite = async renderer => {
     const { public: open, admin, grpc } = addresses;
     server = spawn(program, ["serve", "--dev", "--addresses-json", "--public", open, "--admin", admin, "--grpc", grpc, "--data", data], {
       env: { ...process.env, WAITROOM_ADMIN_KEY: KEY, WAITROOM_LIMITS_JOIN: "none", WAITROOM_LIMITS_STATUS: "none",
-        WAITROOM_LIMITS_HEARTBEAT: "none", WAITROOM_LIMITS_SESSION: "none", WAITROOM_NOTIFY_ROOMS: "word", WAITROOM_NOTIFY_NEAR_AHEAD: "1",
+        WAITROOM_LIMITS_HEARTBEAT: "none", WAITROOM_LIMITS_SESSION: "none", WAITROOM_NOTIFY_ROOMS: "word,form", WAITROOM_NOTIFY_NEAR_AHEAD: "1",
         WAITROOM_NOTIFY_NEAR_WAIT: "0s", WAITROOM_NOTIFY_SMTP: "127.0.0.1:1", WAITROOM_NOTIFY_FROM: "queue@shop.example",
         WAITROOM_NOTIFY_SMS_URL: `http://127.0.0.1:${carrier.address().port}/sms`, WAITROOM_NOTIFY_SMS_SECRET_FILE: secret,
         WAITROOM_NOTIFY_ALLOW_PRIVATE: "true" }, stdio: ["ignore", "pipe", "pipe"] });

@@ -370,6 +370,63 @@ test("who asks for a message before their turn gets it, and can take the wish ba
   assert.equal(await other.locator("#word, #wish").count(), 0);
 });
 
+test("the form for a message closes as one wants it, and says what went wrong", async context => {
+  await site.room("form", {}, { notices: ["email", "sms"] });
+  await site.crowd("form", 3);
+  const page = await opened(context, "/form/");
+  await place(page, 4);
+  const form = page.locator("#wish"), focus = () => page.evaluate(() => document.activeElement.id);
+  const invalid = () => page.locator("#to").getAttribute("aria-invalid");
+  const closed = async () => {
+    await form.waitFor({ state: "hidden" });
+    assert.equal(await focus(), "word", "whoever closed it is where they were");
+    assert.equal(await text(page, "worded"), "", "nothing was asked for");
+  };
+  const open = async () => {
+    await page.click("#word");
+    await form.waitFor({ state: "visible" });
+    assert.equal(await text(page, "wish_wrong"), "", "nothing is wrong yet");
+    assert.notEqual(await invalid(), "true");
+  };
+  await open();
+  await page.keyboard.press("Escape");
+  await closed();
+  await open();
+  await page.fill("#to", "ana@shop.example.org");
+  await page.click("#wish_no");
+  await closed();
+  // What somebody wrote and what is wrong with it; another time nothing of that is left.
+  await open();
+  await page.selectOption("#by", "sms");
+  await page.fill("#to", "12");
+  await page.click("#wish_yes");
+  await says(page, "wish_wrong", "This did not work. Please check what you entered.");
+  assert.deepEqual([await invalid(), await focus()], ["true", "to"]);
+  assert.deepEqual(await complaints(page), []);
+  await page.keyboard.press("Escape");
+  await closed();
+  // Not the visitor's fault: said so, the form stays with what they wrote, and can be sent again.
+  await open();
+  await page.selectOption("#by", "email");
+  const fails = [route => route.fulfill({ status: 503, contentType: "application/json", body: "{}" }), route => route.abort()];
+  for (const fail of fails) {
+    await page.fill("#to", "ana@shop.example.org");
+    await page.route("**/notify", fail);
+    await page.click("#wish_yes");
+    await says(page, "wish_wrong", "It is not your fault. Please try again in a moment.");
+    assert.deepEqual([await invalid(), await focus()], ["false", "to"]);
+    assert.equal(await page.inputValue("#to"), "ana@shop.example.org");
+    assert.equal(await page.locator("#wish_yes").isEnabled(), true);
+    await page.unroute("**/notify");
+    // The next failure must say it again, and not merely still.
+    await page.locator("#wish_wrong").evaluate(it => { it.textContent = ""; });
+  }
+  await page.click("#wish_yes");
+  await form.waitFor({ state: "hidden" });
+  await says(page, "worded", "You will get a message when your turn is near. Come back to this page then.");
+  assert.equal(await page.inputValue("#to"), "", "the address stays nowhere");
+});
+
 test("a place that an operator ended says so", async context => {
   await site.room("ends");
   const page = await opened(context, "/ends/");

@@ -562,7 +562,7 @@ if ($("word")) {
   };
   $("word").hidden = !box.showModal;
   by.onchange = ways;
-  $("word").onclick = () => { $("wish_wrong").textContent = ""; ways(); box.showModal(); to.focus(); wish({}); };
+  $("word").onclick = () => { $("wish_wrong").textContent = ""; to.removeAttribute("aria-invalid"); ways(); box.showModal(); to.focus(); wish({}); };
   $("wish_no").onclick = () => box.close();
   $("wish_off").onclick = () => asked({ channel: "none" });
   $("wish_form").onsubmit = event => { event.preventDefault(); asked({ channel: by.value, address: by.value === "sms" ? phone(to.value) : to.value.trim() }); };

@@ -36,9 +36,9 @@ pub use environment::Environment;
 pub use events::Hook;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Cluster, Durability, Events, EventsMirror, Limits, Listener, Log, LogFormat, LogLevel, Metrics,
-    Notify, Pass, PassAlgorithm, Redis, RedisMode, ReplicasWait, Server, SmtpTls, Store, StoreKind,
-    Telemetry, Tls, TlsFiles, Trust,
+    Cluster, Durability, Events, EventsKafka, EventsMirror, KafkaSasl, Limits, Listener, Log,
+    LogFormat, LogLevel, Metrics, Notify, Pass, PassAlgorithm, Redis, RedisMode, ReplicasWait,
+    Server, SmtpTls, Store, StoreKind, Telemetry, Tls, TlsFiles, Trust,
 };
 pub use source::Source;
 
@@ -108,6 +108,7 @@ impl Config {
         let first_hook = events::first_hook(&sections.events.webhook, &mut wrong);
         let hooks = first_hook.into_iter().chain(more_hooks).collect();
         events::check_notices(&sections.notify, &mut wrong);
+        events::check_kafka(&sections.events.kafka, &mut wrong);
         together::check(&sections, &mut wrong);
         let master_key = environment.master_key(&mut wrong);
         if !wrong.is_empty() {

@@ -211,6 +211,13 @@ section!(EventsNats {
 
 section!(EventsKafka {
     brokers: Option<String> = |it| or_none(it, servers),
+    tls: bool = flag,
+    tls_ca: Option<PathBuf> = |it| or_none(it, file),
+    tls_cert: Option<PathBuf> = |it| or_none(it, file),
+    tls_key: Option<PathBuf> = |it| or_none(it, file),
+    sasl: KafkaSasl = |it| KAFKA_SASL.read(it),
+    user: Option<String> = |it| or_none(it, words),
+    password_file: Option<PathBuf> = |it| or_none(it, file),
     joined: String = topic,
     left: String = topic,
     ready: String = topic,
@@ -373,6 +380,12 @@ words!(RedisMode as REDIS_MODES {
     "cluster" = Cluster,
 });
 words!(ReplicasWait as REPLICAS_WAITS { "memory" = Memory, "disk" = Disk, });
+words!(KafkaSasl as KAFKA_SASL {
+    "none" = None,
+    "plain" = Plain,
+    "scram-sha-256" = ScramSha256,
+    "scram-sha-512" = ScramSha512,
+});
 words!(SmtpTls as SMTP_TLS { "always" = Always, "starttls" = StartTls, "never" = Never, });
 words!(LogFormat as FORMATS { "text" = Text, "json" = Json, });
 words!(FailMode as FAILS { "closed" = Closed, "open" = Open, });

@@ -11,7 +11,7 @@ use waitroom_core::id::TicketId;
 use waitroom_core::{Actor, Command, EndHow, Epoch, Presented, Session, Ticket};
 use waitroom_outbox::body::ReadyToken;
 use waitroom_outbox::duty::REPLAYS_MAX;
-use waitroom_outbox::kafka::{self, KafkaSink, KafkaSource, Topics};
+use waitroom_outbox::kafka::{self, KafkaSink, KafkaSource, Mechanism, Topics};
 use waitroom_outbox::mirror::{
     KafkaMirror, Marks, NatsMirror, Place, PostgresMirror, SealKey, Terms,
 };
@@ -27,7 +27,7 @@ use waitroom_store::{Clock, Retention, RoomName, SinkName, Store};
 
 use super::hooks::{self, Endpoint};
 use super::installation::House;
-use crate::config::{Config, Events, EventsMirror};
+use crate::config::{Config, Events, EventsKafka, EventsMirror, KafkaSasl};
 
 /// What runs, until it is stopped.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ pub fn begin<S: Store + Clone>(
     }
     if let Some(brokers) = &events.kafka.brokers {
         let of = &events.kafka;
-        let link = kafka::Link { brokers: brokers.clone() };
+        let link = kafka_link(brokers, of);
         let (joined, left, ready_topic) = (of.joined.clone(), of.left.clone(), of.ready.clone());
         let topics = Topics { joined, left, ready: ready_topic };
         let filter = of.events.clone().in_rooms(of.rooms.clone());
@@ -198,7 +198,7 @@ impl<S: Store> Begun<'_, S> {
             let figures = Arc::new(SourceFigures::default());
             sources.push(("kafka", figures.clone()));
             let source = KafkaSource {
-                link: kafka::Link { brokers },
+                link: kafka_link(&brokers, &events.kafka),
                 group: of.group.clone(),
                 outcomes,
                 dead_letter: of.dead_letter.clone(),
@@ -208,6 +208,24 @@ impl<S: Store> Begun<'_, S> {
         }
         sources
     }
+}
+
+fn kafka_link(brokers: &str, of: &EventsKafka) -> kafka::Link {
+    let papers = of.tls_cert.clone().zip(of.tls_key.clone());
+    let tls = of.tls.then(|| kafka::Tls { ca: of.tls_ca.clone(), papers });
+    let mechanism = match of.sasl {
+        KafkaSasl::None => None,
+        KafkaSasl::Plain => Some(Mechanism::Plain),
+        KafkaSasl::ScramSha256 => Some(Mechanism::ScramSha256),
+        KafkaSasl::ScramSha512 => Some(Mechanism::ScramSha512),
+    };
+    let who = of.user.clone().zip(of.password_file.clone());
+    let sasl = mechanism.zip(who).map(|(mechanism, (user, password_file))| kafka::Sasl {
+        mechanism,
+        user,
+        password_file,
+    });
+    kafka::Link { brokers: brokers.to_owned(), tls, sasl }
 }
 
 /// What hears checkouts, by its bus.

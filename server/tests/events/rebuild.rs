@@ -224,6 +224,34 @@ async fn a_room_comes_back_from_postgres_and_not_from_a_mirror_that_was_meddled_
     assert!(!data.exists(), "no trace of it");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_without_its_keys_comes_back_only_where_that_is_wanted() {
+    let postgres = Postgres::start().await;
+    let address = postgres.address();
+    let (people, _) = a_sale_that_is_lost(&address);
+    let client = postgres.client().await;
+    let gone = "DELETE FROM waitroom.mirror WHERE room = '_system'";
+    assert!(client.execute(gone, &[]).await.expect("deleted") > 0);
+    let data = scratch("rebuilt").join("data");
+    let out = rebuild(&address, &data);
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    let told: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(told["error"]["code"], "WR-2021", "{told}");
+    assert!(!data.exists(), "no trace of it");
+
+    let out = Command::new(env!("CARGO_BIN_EXE_waitroom"))
+        .args(["rebuild", "sale", "--without-system", "--json", "--from", &address, "--data"])
+        .arg(&data)
+        .envs([MASTER])
+        .output()
+        .expect("the binary was built with this test");
+    let told: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!((&told["keys"], &told["keys_missing"]), (&json!(false), &json!(true)), "{told}");
+    let folder = data.to_str().expect("a plain path");
+    let report = waitroom(&["report", "sale", "--json", "--data", folder]);
+    assert_eq!(report["joined"], json!(people.len()), "its history is there: {report}");
+}
+
 #[test]
 fn a_room_comes_back_from_nats() {
     let nats = Nats::start();

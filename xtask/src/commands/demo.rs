@@ -26,7 +26,13 @@ pub fn run(args: &Args) -> Outcome {
         eprintln!("demo: everything else works without it; /console/ will say how to have it");
     }
     // What the binary is built with besides Rust and a C compiler.
-    if let Err(failure) = setup::only(&["make", "c++", "/usr/include/zlib.h"]) {
+    if let Err(failure) = setup::only(&[
+        "make",
+        "c++",
+        "/usr/include/zlib.h",
+        "/usr/include/openssl/ssl.h",
+        "pkg-config",
+    ]) {
         eprintln!("demo: {failure}");
     }
     eprintln!("demo: the first build takes some minutes");

@@ -127,6 +127,16 @@ const NEEDS: &[Need] = &[
         because: "the Kafka library is built with it",
     },
     Need {
+        program: "/usr/include/openssl/ssl.h",
+        package: "libssl-dev",
+        because: "the Kafka library is built with it, to speak TLS",
+    },
+    Need {
+        program: "pkg-config",
+        package: "pkg-config",
+        because: "finds OpenSSL for the Kafka library",
+    },
+    Need {
         program: "git",
         package: "git",
         because: "results carry their commit, and tidy looks at tracked files",

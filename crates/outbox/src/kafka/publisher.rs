@@ -16,6 +16,7 @@ use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord, Producer, 
 use waitroom_store::RoomName;
 
 use super::Link;
+use super::refusals::Refusals;
 use crate::sink::Trouble;
 
 /// A message; its key is the room.
@@ -67,7 +68,8 @@ impl Drop for Stay<'_> {
 ///
 /// What was in it is purged, and what would come in behind that must not overtake it.
 struct OneProducer {
-    producer: FutureProducer,
+    producer: FutureProducer<Refusals>,
+    refusals: Refusals,
     /// Held for reading while a message is handed over, so that none slips in behind the purge.
     over: RwLock<bool>,
 }
@@ -128,10 +130,14 @@ impl Publisher {
     ) -> Result<(), Trouble> {
         // Before the turn: a batch that was begun behind one that fails must fail with it.
         let stay = self.enter(room)?;
-        self.send_all(&stay, messages).await.map_err(|error| {
+        let sent = tokio::select! {
+            sent = self.send_all(&stay, messages) => sent.map_err(Trouble::new),
+            why = stay.producer.refusals.refused() => Err(Trouble::new(why)),
+        };
+        if sent.is_err() {
             self.throw_away(&stay.producer);
-            Trouble::new(error)
-        })
+        }
+        sent
     }
 
     async fn send_all<'a>(
@@ -170,9 +176,9 @@ impl Publisher {
         let producer = match &producers.newest {
             Some(newest) => newest.clone(),
             None => {
-                let producer = self.link.producer().map_err(Trouble::new)?;
-                let over = RwLock::new(false);
-                producers.newest.insert(Arc::new(OneProducer { producer, over })).clone()
+                let (refusals, over) = (Refusals::default(), RwLock::new(false));
+                let producer = self.link.producer(refusals.clone())?;
+                producers.newest.insert(Arc::new(OneProducer { producer, refusals, over })).clone()
             }
         };
         producers.busy.insert(room.clone(), (producer.clone(), 1));

@@ -17,6 +17,7 @@ use rdkafka::topic_partition_list::Offset;
 use tokio::time::sleep;
 
 use super::Link;
+use super::refusals::is_refusal;
 use crate::sink::Trouble;
 use crate::source::{AGAIN_AFTER, Checkout, Hearing, Outcomes, Reason, SourceFigures, hear};
 
@@ -49,7 +50,7 @@ impl KafkaSource {
     ) -> Result<Infallible, Trouble> {
         let consumer: StreamConsumer = self
             .link
-            .config()
+            .config()?
             .set("group.id", &self.group)
             .set("enable.auto.commit", "false")
             // A shop may have sold before this was started for the first time.
@@ -60,7 +61,7 @@ impl KafkaSource {
             .create()
             .map_err(Trouble::new)?;
         let dead: FutureProducer =
-            self.link.config().set("enable.idempotence", "true").create().map_err(Trouble::new)?;
+            self.link.config()?.set("enable.idempotence", "true").create().map_err(Trouble::new)?;
         consumer.subscribe(&self.outcomes.names()).map_err(Trouble::new)?;
         let mut together = consumer.stream().ready_chunks(TOGETHER);
         while let Some(chunk) = together.next().await {
@@ -90,9 +91,8 @@ impl KafkaSource {
             }
             if let Some(error) = trouble {
                 // Others, such as a topic that nobody has made yet, are no outage.
-                if let KafkaError::MessageConsumption(
-                    RDKafkaErrorCode::AllBrokersDown | RDKafkaErrorCode::BrokerTransportFailure,
-                ) = error
+                if let KafkaError::MessageConsumption(code) = error
+                    && (is_away(code) || is_refusal(code))
                 {
                     hearing.lost(&Trouble::new(&error));
                 }
@@ -121,6 +121,11 @@ impl KafkaSource {
         let sent = dead.send(record, DEAD_WITHIN).await;
         sent.map(|_| ()).map_err(|(error, _)| Trouble::new(error))
     }
+}
+
+fn is_away(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure};
+    matches!(code, AllBrokersDown | BrokerTransportFailure)
 }
 
 /// Everything up to these is done. Should the commit be lost, they are heard again, and nothing

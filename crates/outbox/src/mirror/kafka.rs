@@ -51,7 +51,7 @@ impl KafkaMirror {
     /// The topic, made if it is not there, with nothing ever thrown away.
     async fn make(&self) -> Result<(), Trouble> {
         let admin: AdminClient<DefaultClientContext> =
-            self.link.config().create().map_err(Trouble::new)?;
+            self.link.config()?.create().map_err(Trouble::new)?;
         // -1: as many replicas as the brokers give by themselves.
         let topic = NewTopic::new(&self.topic, 1, TopicReplication::Fixed(-1))
             .set("retention.ms", "-1")
@@ -123,7 +123,7 @@ pub(super) async fn read<E>(
     mut take: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Result<(), E>, Trouble> {
     let consumer: BaseConsumer = link
-        .config()
+        .config()?
         // Asked for by the library; nothing is ever committed under it.
         .set("group.id", "waitroom-rebuild")
         .set("enable.auto.commit", "false")

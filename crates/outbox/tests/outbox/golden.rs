@@ -91,7 +91,7 @@ fn lines() -> String {
     let mut lines = String::new();
     for message in told(&TestNames(None)) {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("JSON is text");
-        lines += &format!("{} {}\n", body::event_type(message.kind), message.id);
+        lines += &format!("{} {}\n", message.kind.event_type(), message.id);
         for (name, value) in body::attributes(&message) {
             lines += &format!("  ce-{name}: {value}\n");
         }

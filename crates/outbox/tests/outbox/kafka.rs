@@ -15,24 +15,24 @@ use crate::house::{House, SOON, TestRoom, kills};
 use crate::parts::Kafka;
 
 /// Topics of one test's own, so that tests can share a broker.
-fn topics(test: &str) -> Topics {
+pub fn topics(test: &str) -> Topics {
     let named = |topic: &str| format!("{test}.{topic}");
     Topics { joined: named("QUEUE_JOINED"), left: named("QUEUE_LEFT"), ready: named("QUEUE_READY") }
 }
 
 fn sink(kafka: &Kafka, topics: &Topics) -> Arc<KafkaSink> {
-    let link = Link { brokers: kafka.brokers() };
+    let link = Link::plain(kafka.brokers());
     Arc::new(KafkaSink::new(link, topics.clone(), ReadyToken::On))
 }
 
 /// Reads topics from their beginnings, as a client of the contract does.
-struct Reader {
+pub struct Reader {
     consumer: BaseConsumer,
     came: BTreeMap<String, Vec<Seen>>,
 }
 
 impl Reader {
-    fn of(kafka: &Kafka, topics: &Topics, group: &str) -> Reader {
+    pub fn of(kafka: &Kafka, topics: &Topics, group: &str) -> Reader {
         let consumer: BaseConsumer = ClientConfig::new()
             .set("bootstrap.servers", kafka.brokers())
             .set("group.id", group)
@@ -79,7 +79,7 @@ async fn should(house: &House, room: &TestRoom, wanted: Topic) -> Vec<Seen> {
         .collect()
 }
 
-async fn judge(house: &House, room: &TestRoom, topics: &Topics, mut reader: Reader) {
+pub async fn judge(house: &House, room: &TestRoom, topics: &Topics, mut reader: Reader) {
     let until = Instant::now() + SOON;
     let mut wanted = Vec::new();
     for (name, topic) in [

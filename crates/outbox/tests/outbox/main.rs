@@ -17,6 +17,7 @@ mod poison;
 mod projection;
 mod relay;
 mod secured;
+mod secured_kafka;
 #[path = "../../../redis/tests/common/servers.rs"]
 mod servers;
 mod views;

@@ -201,7 +201,7 @@ async fn a_mirror_in_nats_is_the_log_whoever_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mirror_in_kafka_is_the_log_whoever_is_killed() {
     let kafka = Kafka::shared();
-    let link = waitroom_outbox::kafka::Link { brokers: kafka.brokers() };
+    let link = waitroom_outbox::kafka::Link::plain(kafka.brokers());
     let topic = "mirror-of-one-test";
     let house = House::new();
     let room = house.room("spring-sale").await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_nats::jetstream::{self, consumer};
 use futures_util::StreamExt;
 use tokio::sync::{mpsc, oneshot};
+use waitroom_core::{Command, Join};
 use waitroom_outbox::body::{ReadyToken, envelope};
 use waitroom_outbox::duty::{Duty, Replay, Rooms};
 use waitroom_outbox::nats::{Link, NatsSink, Streams};
@@ -13,7 +14,7 @@ use waitroom_outbox::{Filter, Names, Pace, SinkFigures, Told};
 use waitroom_store::{Retention, RoomName};
 
 use crate::checker::{Seen, check, expected};
-use crate::house::{House, SOON, TestRoom, kills};
+use crate::house::{House, SOON, TestRoom, kills, soon};
 use crate::parts::Nats;
 
 fn sink(nats: &Nats) -> Arc<NatsSink> {
@@ -26,7 +27,10 @@ fn sink(nats: &Nats) -> Arc<NatsSink> {
     Arc::new(NatsSink::new(link, ReadyToken::On, streams))
 }
 
-/// Everything that a stream holds, as a client reads it.
+/// What somebody else publishes to one of our streams.
+const FOREIGN: &str = "waitingroom.position.foreign.v1";
+
+/// Everything that a stream holds, as a client reads it, but for what somebody else put there.
 async fn held(nats: &Nats, stream: &str) -> Vec<Seen> {
     let client = async_nats::connect(nats.url()).await.expect("the server is up");
     let context = jetstream::new(client);
@@ -41,7 +45,8 @@ async fn held(nats: &Nats, stream: &str) -> Vec<Seen> {
     let consumer = stream.create_consumer(config).await.expect("a consumer");
     let messages = consumer.messages().await.expect("messages").take(count as usize);
     let all: Vec<_> = tokio::time::timeout(SOON, messages.collect()).await.expect("all of them");
-    all.into_iter().map(|message| seen(&message.expect("a message"))).collect()
+    let all = all.into_iter().map(|message| message.expect("a message"));
+    all.filter(|message| message.subject.as_str() != FOREIGN).map(|it| seen(&it)).collect()
 }
 
 fn seen(message: &jetstream::Message) -> Seen {
@@ -256,6 +261,74 @@ async fn two_rooms_share_the_streams_and_each_keeps_its_order() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     running.iter().for_each(|it| it.abort());
+    house.stop().await;
+}
+
+/// Waits until the stream of positions holds so many messages.
+async fn positions(nats: &Nats, count: usize) {
+    let until = std::time::Instant::now() + SOON;
+    while held(nats, "POSITION_EVENTS").await.len() < count {
+        assert!(std::time::Instant::now() < until, "they do not come");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_refused_lets_none_behind_it_through() {
+    let nats = Nats::start();
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let mut relay = house.relay(&room, "nats", sink(&nats));
+    // Several batches are under way when the one in the middle is refused.
+    relay.pace.batch = 16;
+    let figures = relay.figures.clone();
+    let running = tokio::spawn(async move { relay.run().await });
+    room.join_many(10).await;
+    positions(&nats, 10).await;
+    let context = jetstream::new(async_nats::connect(nats.url()).await.expect("up"));
+    let mut stream = context.get_stream("POSITION_EVENTS").await.expect("it is there");
+    let mut config = stream.info().await.expect("its settings").config.clone();
+    config.max_message_size = 1_400;
+    context.update_stream(&config).await.expect("a limit");
+    let large = format!(r#"{{"seats":"{}"}}"#, "9".repeat(1_000)).into_bytes();
+    let mut joins = vec![Command::Join(Join::default()); 100];
+    joins[40] = Command::Join(Join { metadata: Some(large.into()), ..Join::default() });
+    room.handle.send_many(joins).await.expect("they join");
+    soon("the refusal is told", || figures.trouble().filter(|it| it.contains("size"))).await;
+    let failures = figures.failures.get();
+    soon("it is tried again", || (figures.failures.get() > failures + 1).then_some(())).await;
+    let came = without_seq(held(&nats, "POSITION_EVENTS").await);
+    let all = without_seq(should(&house, &room, "position").await);
+    assert_eq!(came, all[..50], "what was before it and nothing else");
+    config.max_message_size = -1;
+    context.update_stream(&config).await.expect("no limit");
+    judge(&house, &room, &nats).await;
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_else_in_the_stream_neither_breaks_the_order_nor_counts_as_a_failure() {
+    let nats = Nats::start();
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let mut relay = house.relay(&room, "nats", sink(&nats));
+    relay.pace.batch = 16;
+    let figures = relay.figures.clone();
+    let running = tokio::spawn(async move { relay.run().await });
+    let context = jetstream::new(async_nats::connect(nats.url()).await.expect("up"));
+    room.join_many(10).await;
+    for round in 1..=10 {
+        positions(&nats, 10 + (round - 1) * 100).await;
+        // The relay is at rest, and believes the stream to end where it no longer does. One message
+        // makes room for exactly one of ours to be refused, and for the next one to fit.
+        let sent = context.publish(FOREIGN, "something".into()).await.expect("sent");
+        sent.await.expect("the stream takes it");
+        room.join_many(100).await;
+    }
+    judge(&house, &room, &nats).await;
+    assert_eq!(figures.failures.get(), 0);
+    running.abort();
     house.stop().await;
 }
 

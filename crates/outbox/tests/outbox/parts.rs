@@ -135,6 +135,23 @@ pub struct Kafka {
     part: Option<Part>,
     folder: PathBuf,
     port: u16,
+    guarded: Option<Guarded>,
+}
+
+/// Ways in that are guarded, beside the open one.
+#[derive(Clone, Debug)]
+pub struct Guarded {
+    /// TLS, for whoever has a certificate of the authority.
+    pub tls: u16,
+    /// TLS, for whoever knows a user's password.
+    pub known: u16,
+    /// Holds `ca.pem`, `server.pem` and `server.key`.
+    pub papers: PathBuf,
+}
+
+impl Guarded {
+    pub const USER: &str = "waitroom";
+    pub const PASSWORD: &str = "open sesame";
 }
 
 impl Kafka {
@@ -145,10 +162,25 @@ impl Kafka {
     }
 
     pub fn start() -> Kafka {
+        Kafka::start_with(None)
+    }
+
+    /// With the papers of this folder.
+    pub fn guarded(papers: &Path) -> Kafka {
+        Kafka::start_with(Some(papers))
+    }
+
+    fn start_with(papers: Option<&Path>) -> Kafka {
         // A broker must be told its ports. Between our look and its own somebody may take one;
         // then it ends, and others are tried.
         for _ in 0..4 {
-            let mut kafka = Kafka { part: None, folder: scratch("kafka"), port: free_port() };
+            let guarded = papers.map(|papers| Guarded {
+                tls: free_port(),
+                known: free_port(),
+                papers: papers.to_owned(),
+            });
+            let (folder, port) = (scratch("kafka"), free_port());
+            let mut kafka = Kafka { part: None, folder, port, guarded };
             kafka.format(free_port());
             kafka.start_again();
             if kafka.is_up() {
@@ -160,6 +192,11 @@ impl Kafka {
 
     pub fn brokers(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Where it is reached with TLS, and with TLS and a password.
+    pub fn guards(&self) -> &Guarded {
+        self.guarded.as_ref().expect("it was started with papers")
     }
 
     pub fn kill(&mut self) {
@@ -174,10 +211,11 @@ impl Kafka {
 
     fn format(&self, controller: u16) {
         let (folder, broker) = (self.folder.display(), self.port);
+        let (guards, how) = self.guarded.as_ref().map(guarding).unwrap_or_default();
         let properties = format!(
-            "process.roles=broker,controller\nnode.id=1\n\
-             listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}\n\
-             advertised.listeners=PLAINTEXT://127.0.0.1:{broker}\n\
+            "process.roles=broker,controller\nnode.id=1\n{how}\
+             listeners=PLAINTEXT://127.0.0.1:{broker}{guards},CONTROLLER://127.0.0.1:{controller}\n\
+             advertised.listeners=PLAINTEXT://127.0.0.1:{broker}{guards}\n\
              controller.quorum.voters=1@127.0.0.1:{controller}\n\
              controller.listener.names=CONTROLLER\nlog.dirs={folder}/data\n\
              offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n\
@@ -186,7 +224,13 @@ impl Kafka {
              num.network.threads=2\nnum.io.threads=2\n"
         );
         fs::write(self.folder.join("server.properties"), properties).expect("a file");
-        let cluster = ["format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", "server.properties"];
+        let mut cluster = vec!["format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", "server.properties"];
+        let (user, password) = (Guarded::USER, Guarded::PASSWORD);
+        let users = ["256", "512"]
+            .map(|bits| format!("SCRAM-SHA-{bits}=[name={user},password={password}]"));
+        if self.guarded.is_some() {
+            cluster.extend(users.iter().flat_map(|user| ["--add-scram", user.as_str()]));
+        }
         let words = java("kafka.tools.StorageTool", &cluster);
         let made = Command::new(&words[0]).args(&words[1..]).current_dir(&self.folder).output();
         let made = made.expect("java is needed for this test: cargo xtask setup");
@@ -211,6 +255,35 @@ impl Drop for Kafka {
         self.kill();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The listeners of a guarded broker, and how they are guarded.
+fn guarding(of: &Guarded) -> (String, String) {
+    let papers = &of.papers;
+    // Key and certificates are one file to it.
+    let read = |name: &str| fs::read_to_string(papers.join(name)).expect("papers");
+    let both = papers.join("broker.pem");
+    fs::write(&both, read("server.key") + &read("server.pem")).expect("a file");
+    let (tls, known, both, ca) = (of.tls, of.known, both.display(), papers.join("ca.pem"));
+    let (ca, user, password) = (ca.display(), Guarded::USER, Guarded::PASSWORD);
+    let modules = "org.apache.kafka.common.security";
+    let scram = |bits| {
+        let name = format!("listener.name.known.scram-sha-{bits}.sasl.jaas.config");
+        format!("{name}={modules}.scram.ScramLoginModule required;\n")
+    };
+    let how = format!(
+        "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL,\
+         KNOWN:SASL_SSL\ninter.broker.listener.name=PLAINTEXT\n\
+         ssl.keystore.type=PEM\nssl.keystore.location={both}\n\
+         ssl.truststore.type=PEM\nssl.truststore.location={ca}\n\
+         listener.name.tls.ssl.client.auth=required\n\
+         sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512\n\
+         listener.name.known.plain.sasl.jaas.config={modules}.plain.PlainLoginModule required \
+         user_{user}=\"{password}\";\n{}{}",
+        scram(256),
+        scram(512),
+    );
+    (format!(",TLS://127.0.0.1:{tls},KNOWN://127.0.0.1:{known}"), how)
 }
 
 fn free_port() -> u16 {

@@ -214,7 +214,7 @@ async fn ten_thousand_poisoned_messages_on_kafka_block_and_break_nothing() {
     }
     let figures = Arc::new(SourceFigures::default());
     let source = KafkaSource {
-        link: kafka::Link { brokers: broker.brokers() },
+        link: kafka::Link::plain(broker.brokers()),
         group: "poison".into(),
         outcomes,
         dead_letter: "poison.DEAD_LETTER".into(),

@@ -14,7 +14,7 @@ use crate::house::{House, soon};
 use crate::projection::errand;
 
 /// A folder with an authority, and a certificate of a server and of a client signed by it.
-fn papers(folder: &Path) {
+pub fn papers(folder: &Path) {
     let mut params = CertificateParams::new(Vec::new()).expect("no names");
     params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let key = KeyPair::generate().expect("a key");

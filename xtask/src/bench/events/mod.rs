@@ -2,8 +2,9 @@
 //! what joins feel when the bus is away.
 //!
 //! Ours is the whole way: reading the log, translating, writing bodies, delivering, moving the
-//! cursor. The plain client's messages are ready before its clock starts. Both wait for every
-//! acknowledgement (JetStream's; on Kafka all in-sync replicas; a commit; a 2xx).
+//! cursor. The plain client's messages are ready before its clock starts. Both wait until the other
+//! side holds everything (JetStream's acknowledgements, of which ours asks for one a batch; on
+//! Kafka all in-sync replicas; a commit; a 2xx).
 //! Lives here: the log, and which groups of figures there are ([`GROUPS`]). Each sink has a file.
 
 #[path = "../../../../crates/outbox/tests/outbox/database.rs"]
@@ -110,7 +111,7 @@ async fn sinks(
         let kafka = Kafka::start();
         let topic = |name: &str| name.to_owned();
         let topics = Topics { joined: topic("joined"), left: topic("left"), ready: topic("ready") };
-        let link = kafka::Link { brokers: kafka.brokers() };
+        let link = kafka::Link::plain(kafka.brokers());
         plain::warm_kafka(&bench, &kafka.brokers(), &["joined", "plain"]).await?;
         eprintln!("kafka: the relay, then the plain client");
         let sink = Told::new(KafkaSink::new(link, topics, ReadyToken::Off));
