@@ -147,7 +147,9 @@ impl<S: Store, K: Carry> Duty<S, K> {
                     Err(error) => self.figures.set_trouble(Some(error.to_string())),
                 }
             }
+            // In order, so that a run of the simulator repeats.
             tokio::select! {
+                biased;
                 Some(replay) = self.replays.recv() => {
                     let Replay { room, from, done } = replay;
                     let _ = done.send(self.go_back(&mut relays, &room, from).await);

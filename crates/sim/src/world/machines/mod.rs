@@ -206,8 +206,8 @@ impl Machines {
             falsify(&mut self.history, bug);
         }
         let violations = check::check_all(&self.history);
-        let (totals, history) = (self.totals, self.history);
-        Outcomes { totals, violations, difference: None, history }
+        let (totals, history, letters) = (self.totals, self.history, self.tray.pile().trace);
+        Outcomes { totals, violations, difference: None, history, letters }
     }
 
     /// Whether a planted bug has written what nobody can read: a moment later that is enough.
@@ -259,6 +259,7 @@ impl Machines {
             let (from, to) = (posted.from, posted.to);
             let cut = alone(from) || alone(to) || !self.machines[to].is_up();
             let command = posted.letter.command().cloned();
+            self.tray.pile().note(&posted);
             match (self.network.take(self.now, posted, cut), command) {
                 (Fate::Lost, _) => self.machines[from].peers.lost_one_to(to),
                 // To the room it is what a repeat is whose answer nobody waits for.

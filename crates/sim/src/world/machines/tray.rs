@@ -2,6 +2,7 @@
 //!
 //! Tasks run on one thread and in turn; the lock is there because tasks must be able to move.
 
+use super::super::Trace;
 use crate::history::{Grant, Moment, Seen};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -72,6 +73,8 @@ pub(super) struct Pile {
     pub(super) spoiled_at: Option<u64>,
     /// The newest lease of the room.
     pub(super) lease: Option<Lease>,
+    /// What happened so far.
+    pub(super) trace: Trace,
 }
 
 impl Tray {
@@ -92,6 +95,11 @@ impl Pile {
     pub(super) fn next(&mut self) -> Moment {
         self.moment += 1;
         Moment(self.moment)
+    }
+
+    /// Keeps for the comparison of two runs that this happened now.
+    pub(super) fn note(&mut self, what: impl std::fmt::Debug) {
+        self.trace.note((self.now, what));
     }
 
     /// The store granted the room's lease.
