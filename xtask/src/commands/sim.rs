@@ -11,7 +11,7 @@ pub struct Args {
     /// The first seed, or with `--seeds 1` the only one: replays a failure exactly.
     #[arg(long)]
     seed: Option<u64>,
-    /// Whole instances, with letters between them, instead of writers that are driven by hand.
+    /// Whole instances, with letters between them, in every seed; otherwise in every fifth.
     #[arg(long)]
     machines: bool,
     /// Runs each seed twice: both runs must be the same, letter for letter.

@@ -6,7 +6,7 @@ use super::super::Trace;
 use crate::history::{Grant, Moment, Seen};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use waitroom_cluster::About;
+use waitroom_cluster::{About, Envelope};
 use waitroom_core::Epoch;
 use waitroom_engine::{Answer, Answers, Commands, Heard, Unanswered};
 use waitroom_store::Lease;
@@ -27,9 +27,12 @@ pub(super) enum Letter {
     /// How the sender is now: which rooms it owns, whether it goes down. Says that a room was
     /// taken, and that it was given away.
     About(About),
-    /// Whom the sender has heard of, and which version it shows; nothing where the receiver owns
+    /// Whom the sender has heard of, and which version it shows; of no room where the receiver owns
     /// nothing.
-    Report(Option<Told>),
+    Report {
+        envelope: Envelope,
+        told: Option<Told>,
+    },
 }
 
 /// A report about a room that the receiver owns.
