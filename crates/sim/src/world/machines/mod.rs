@@ -203,8 +203,12 @@ impl Machines {
             if self.rng.chance(0.75) {
                 self.somebody_asks();
             }
-            if self.rng.chance(0.3) {
-                self.somebody_looks();
+            // Who is shown one version too few sees it seldom.
+            let often = if self.bug == Some(Bug::FollowersShowOneOlder) { 8 } else { 1 };
+            for _ in 0..often {
+                if self.rng.chance(0.3) {
+                    self.somebody_looks();
+                }
             }
             self.somebody_is_heard_of();
             let step = 1 + self.rng.below(60);
