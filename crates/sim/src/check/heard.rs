@@ -56,6 +56,6 @@ fn too_early(times: &[u64], ended: u64, timeout: Millis) -> Option<u64> {
     // The owner's clock may run faster than the one that all share.
     let enough = timeout.0 - timeout.0 / 20;
     let silent = ended - times.last()?;
-    let came_back = |pair: &[u64]| pair[1] - pair[0] >= enough && ended - pair[1] <= WORD_MS;
+    let came_back = |pair: &[u64]| pair[1] - pair[0] >= enough && ended - pair[1] < WORD_MS;
     (silent < enough && !times.windows(2).any(came_back)).then_some(silent)
 }
