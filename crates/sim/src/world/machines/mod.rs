@@ -278,14 +278,12 @@ impl Machines {
             let cut = alone(from) || alone(to) || !self.machines[to].is_up();
             let command = posted.letter.command().cloned();
             self.tray.pile().note(&posted);
-            match (self.network.take(self.now, posted, cut), command) {
-                // To the room it is what a repeat is whose answer nobody waits for.
-                (Fate::Twice, Some(command)) => {
-                    let (client, sent) = (NOBODY, self.tray.moment());
-                    let outcome = Outcome::Unknown;
-                    self.history.calls.push(Call { client, sent, command, outcome });
-                }
-                _ => {}
+            let fate = self.network.take(self.now, posted, cut);
+            // To the room it is what a repeat is whose answer nobody waits for.
+            if let (Fate::Twice, Some(command)) = (fate, command) {
+                let (client, sent) = (NOBODY, self.tray.moment());
+                let outcome = Outcome::Unknown;
+                self.history.calls.push(Call { client, sent, command, outcome });
             }
         }
         self.collect_answers();
