@@ -11,6 +11,7 @@ use crate::tickets::UseUp;
 use crate::tls::Certificates;
 use crate::view::{Picture, View};
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -83,9 +84,11 @@ impl Cluster {
         let address = identity.address.clone();
         let release = identity.release.clone();
         let mine = About { address, release, starting: true, ..About::default() };
+        // Seeded by the operating system: nobody takes us for whoever had our name before.
+        let life = RandomState::new().hash_one(0);
         Arc::new_cyclic(|itself| Cluster {
             itself: itself.clone(),
-            view: Mutex::new(View::new(&identity.instance, mine)),
+            view: Mutex::new(View::new(&identity.instance, mine, life)),
             identity,
             clock,
             changes: watch::Sender::new(0),
@@ -317,11 +320,6 @@ impl Cluster {
         self.links().get(name).is_some_and(|link| link.take(letter))
     }
 
-    /// Whether a report to that instance was lost since this was asked last.
-    pub(crate) fn lost_reports(&self, name: &str) -> bool {
-        self.links().get(name).is_some_and(Link::lost_reports)
-    }
-
     pub(crate) fn dispatch(&self, sent: Sent) {
         let owner = self.view().owner(sent.room.as_str()).map(|(name, _)| name.to_owned());
         let refused = match owner {
@@ -403,8 +401,8 @@ impl Peers for Cluster {
         self.dispatch(Sent { room: room.clone(), hops, body, answer });
     }
 
-    fn hears_all(&self, _room: &RoomName) -> bool {
-        self.view().hears_all(self.clock.now_ms())
+    fn hears_all(&self, room: &RoomName) -> bool {
+        self.view().hears_all(room.as_str(), self.clock.now_ms())
     }
 
     fn shown(&self, room: &RoomName) -> u64 {
@@ -422,8 +420,8 @@ impl Peers for Cluster {
         listed.then(|| self.listings.load(Ordering::Acquire))
     }
 
-    fn unheard_ms(&self, _room: &RoomName) -> u64 {
-        self.view().unheard_ms(self.clock.now_ms())
+    fn unheard_ms(&self, room: &RoomName) -> u64 {
+        self.view().unheard_ms(room.as_str(), self.clock.now_ms())
     }
 }
 

@@ -18,6 +18,7 @@ mod serve;
 mod sight;
 mod tickets;
 mod tls;
+mod told;
 mod view;
 
 /// The messages and the service as generated from the `.proto`.
@@ -33,4 +34,5 @@ pub use serve::Service;
 pub use sight::Sight;
 pub use tickets::{UseUp, UsedTicket};
 pub use tls::Certificates;
+pub use told::{Envelope, Marks, Stamp};
 pub use view::{MemberPicture, Picture, RoomPicture};

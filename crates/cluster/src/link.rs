@@ -10,7 +10,6 @@ use crate::proto::{Parcel, Report, Request, Returned};
 use crate::tickets::UsedTicket;
 use hyper_util::rt::TokioIo;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -62,15 +61,13 @@ pub(crate) enum Letter {
 #[derive(Debug)]
 pub(crate) struct Link {
     letters: mpsc::Sender<Letter>,
-    lost: Arc<AtomicBool>,
 }
 
 impl Link {
     pub(crate) fn begin(cluster: Weak<Cluster>, address: String) -> Link {
         let (letters, posted) = mpsc::channel(LETTERS_MAX);
-        let lost = Arc::new(AtomicBool::new(false));
-        tokio::spawn(run(cluster, address, posted, lost.clone()));
-        Link { letters, lost }
+        tokio::spawn(run(cluster, address, posted));
+        Link { letters }
     }
 
     /// Sends a request, or gives it back when there is nobody to take it.
@@ -94,24 +91,12 @@ impl Link {
 
     /// Posts what may get lost.
     pub(crate) fn post(&self, letter: Letter) {
-        if self.letters.try_send(letter).is_err() {
-            self.lost.store(true, Ordering::Release);
-        }
-    }
-
-    /// Whether a report may have been lost since this was asked last.
-    pub(crate) fn lost_reports(&self) -> bool {
-        self.lost.swap(false, Ordering::AcqRel)
+        let _ = self.letters.try_send(letter);
     }
 }
 
 /// Runs until nobody can post any more.
-async fn run(
-    cluster: Weak<Cluster>,
-    address: String,
-    mut posted: mpsc::Receiver<Letter>,
-    lost: Arc<AtomicBool>,
-) {
+async fn run(cluster: Weak<Cluster>, address: String, mut posted: mpsc::Receiver<Letter>) {
     let mut told = false;
     loop {
         let Some(cluster) = cluster.upgrade() else { return };
@@ -138,7 +123,6 @@ async fn run(
                 }
             }
         }
-        lost.store(true, Ordering::Release);
         tokio::time::sleep(RECONNECT).await;
     }
 }

@@ -4,6 +4,7 @@
 //! Lives here: the same decisions, word for word, by forwarding. Stays out: any of its own.
 
 use crate::about::About;
+use crate::told::Envelope;
 use crate::view::{Shown, View};
 use waitroom_engine::Stance;
 
@@ -12,8 +13,9 @@ use waitroom_engine::Stance;
 pub struct Sight(View);
 
 impl Sight {
-    pub fn new(me: &str, mine: About) -> Sight {
-        Sight(View::new(me, mine))
+    /// `life` is another number each time that the instance comes up.
+    pub fn new(me: &str, mine: About, life: u64) -> Sight {
+        Sight(View::new(me, mine, life))
     }
 
     /// What we say of ourselves.
@@ -59,8 +61,18 @@ impl Sight {
         self.0.rooms_of(name)
     }
 
-    pub fn reported(&mut self, name: &str, now_ms: u64) {
-        self.0.reported(name, now_ms);
+    /// What is on the outside of a report to that one which is written now.
+    pub fn envelope(&self, to: &str, now_ms: u64) -> Envelope {
+        self.0.envelope(to, now_ms)
+    }
+
+    /// When we wrote the newest report that this one is known to have.
+    pub fn arrived_ms(&self, name: &str) -> Option<u64> {
+        self.0.arrived_ms(name)
+    }
+
+    pub fn reported(&mut self, name: &str, envelope: Envelope, rooms: &[&str]) {
+        self.0.reported(name, envelope, rooms.iter().copied());
     }
 
     /// Says whether it is the first word of that one about the room.
@@ -68,8 +80,8 @@ impl Sight {
         self.0.shows(name, room, Shown { epoch, version })
     }
 
-    pub fn hears_all(&self, now_ms: u64) -> bool {
-        self.0.hears_all(now_ms)
+    pub fn hears_all(&self, room: &str, now_ms: u64) -> bool {
+        self.0.hears_all(room, now_ms)
     }
 
     pub fn shown(&self, room: &str) -> u64 {
@@ -80,7 +92,7 @@ impl Sight {
         self.0.shown_lately(room, within_ms, now_ms)
     }
 
-    pub fn unheard_ms(&self, now_ms: u64) -> u64 {
-        self.0.unheard_ms(now_ms)
+    pub fn unheard_ms(&self, room: &str, now_ms: u64) -> u64 {
+        self.0.unheard_ms(room, now_ms)
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::about::About;
 use crate::rendezvous::best;
+use crate::told::{Envelope, Stamp, Told};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use waitroom_engine::Stance;
@@ -18,12 +19,10 @@ const SETTLED_MS: u64 = 2_000;
 /// How long a room that was made here is ours to take; then whoever should have it takes it.
 const FOUND_MS: u64 = 2_000;
 
-/// An instance that has not reported for so long has lost its beats, or its way to us: nobody is
-/// silent as long as it may have heard of them. Reports come once a second.
-const REPORT_MS: u64 = 3_500;
-
-/// How long a report is on its way, at most: what it tells was true when it was written.
-const ON_THE_WAY_MS: u64 = 500;
+/// An instance of which so much is not known has lost its beats, or its way to us: nobody is silent
+/// as long as it may have heard of them. Reports come once a second, and answer one that may be
+/// another second old.
+const REPORT_MS: u64 = 4_500;
 
 /// How old the list may be that slots are freed by: as long as an instance relies on being in it.
 const LOOKED_MS: u64 = 1_900;
@@ -37,6 +36,8 @@ const DOUBLED_MAX: u32 = 6;
 #[derive(Debug)]
 pub(crate) struct View {
     me: String,
+    /// Another number each time that this instance comes up.
+    life: u64,
     mine: About,
     others: BTreeMap<String, Known>,
     /// Rooms that were made here, and until when they are ours to take.
@@ -57,7 +58,7 @@ pub(crate) struct View {
 struct Known {
     about: About,
     since_ms: u64,
-    reported_ms: u64,
+    told: Told,
     /// The newest version that it shows, by room, with the epoch it is of: where the log was cut,
     /// the same version means something else in another epoch.
     shown: BTreeMap<String, Shown>,
@@ -76,6 +77,7 @@ struct Missing {
     name: String,
     gone_ms: u64,
     shown: BTreeMap<String, Shown>,
+    told: Told,
 }
 
 /// More are taken together: a cluster that loses so many has other troubles.
@@ -116,9 +118,10 @@ pub struct RoomPicture {
 }
 
 impl View {
-    pub(crate) fn new(me: &str, mine: About) -> View {
+    pub(crate) fn new(me: &str, mine: About, life: u64) -> View {
         View {
             me: me.to_owned(),
+            life,
             mine,
             others: BTreeMap::new(),
             founded: BTreeMap::new(),
@@ -166,10 +169,11 @@ impl View {
         for name in gone {
             let known = self.others.remove(&name).expect("it was just looked at");
             if !listed(&name, &left) {
-                self.miss(Missing { name, gone_ms: now_ms, shown: known.shown });
+                let Known { shown, told, .. } = known;
+                self.miss(Missing { name, gone_ms: now_ms, shown, told });
             }
         }
-        self.missing.retain(|it| !listed(&it.name, &here) && !listed(&it.name, &left));
+        self.missing.retain(|it| !listed(&it.name, &left));
         for (name, about) in here {
             changed |= self.hear_of(name, about, now_ms);
         }
@@ -188,6 +192,7 @@ impl View {
             // nothing: what is waited for, is waited for longer.
             self.missing.remove(0);
             self.missing[0].shown.clear();
+            self.missing[0].told = Told::default();
         }
         self.missing.push(missing);
     }
@@ -214,8 +219,11 @@ impl View {
         if self.others.contains_key(&name) {
             return self.told(&name, about);
         }
+        // Whoever was only late with its word has told what it has told.
+        let missing = self.missing.extract_if(.., |it| it.name == name);
+        let told = missing.last().map(|it| it.told).unwrap_or_default();
         let shown = BTreeMap::new();
-        let known = Known { about, since_ms: now_ms, reported_ms: now_ms, shown };
+        let known = Known { about, since_ms: now_ms, told, shown };
         self.others.insert(name, known);
         true
     }
@@ -319,6 +327,14 @@ impl View {
         Some(&self.others.get(name)?.about.address)
     }
 
+    /// Those who are there, and those who may be back in a moment.
+    pub(crate) fn remembered(&self) -> Vec<String> {
+        self.others()
+            .chain(self.missing.iter().map(|it| it.name.as_str()))
+            .map(Into::into)
+            .collect()
+    }
+
     pub(crate) fn others(&self) -> impl Iterator<Item = &str> {
         self.others.keys().map(String::as_str)
     }
@@ -335,9 +351,26 @@ impl View {
         known.map(|known| known.about.rooms.keys().cloned().collect()).unwrap_or_default()
     }
 
-    pub(crate) fn reported(&mut self, name: &str, now_ms: u64) {
+    /// What is on the outside of a report to that one which is written now.
+    pub(crate) fn envelope(&self, to: &str, now_ms: u64) -> Envelope {
+        let written = Stamp { life: self.life, at_ms: now_ms };
+        Envelope { written, answers: self.others.get(to).and_then(|known| known.told.newest()) }
+    }
+
+    /// When we wrote the newest report that this one is known to have.
+    pub(crate) fn arrived_ms(&self, name: &str) -> Option<u64> {
+        self.others.get(name)?.told.arrived_ms()
+    }
+
+    /// All that it tells of these rooms was taken in.
+    pub(crate) fn reported<'a>(
+        &mut self,
+        name: &str,
+        envelope: Envelope,
+        rooms: impl Iterator<Item = &'a str>,
+    ) {
         if let Some(known) = self.others.get_mut(name) {
-            known.reported_ms = now_ms;
+            known.told.take(self.life, envelope, rooms);
         }
     }
 
@@ -348,14 +381,18 @@ impl View {
         known.shown.insert(room.to_owned(), shown).is_none()
     }
 
-    pub(crate) fn hears_all(&self, now_ms: u64) -> bool {
-        self.others.values().all(|known| now_ms < known.reported_ms + REPORT_MS)
+    pub(crate) fn hears_all(&self, room: &str, now_ms: u64) -> bool {
+        self.unheard_ms(room, now_ms) < REPORT_MS
     }
 
-    /// How long ago the oldest of the last reports was written, at most.
-    pub(crate) fn unheard_ms(&self, now_ms: u64) -> u64 {
-        let age = |known: &Known| now_ms.saturating_sub(known.reported_ms) + ON_THE_WAY_MS;
-        self.others.values().map(age).max().unwrap_or(0)
+    /// How long ago the oldest of the last reports about a room was written, at most. Whoever is not
+    /// listed any more may be late with its word and back in a moment, so it counts for a while.
+    pub(crate) fn unheard_ms(&self, room: &str, now_ms: u64) -> u64 {
+        let lately = |it: &&Missing| now_ms < it.gone_ms + REPORT_MS;
+        let missing = self.missing.iter().filter(lately).map(|it| &it.told);
+        let all = self.others.values().map(|known| &known.told).chain(missing);
+        let age = |at_ms: u64| now_ms.saturating_sub(at_ms);
+        all.map(|told| told.known_ms(room).map_or(u64::MAX, age)).max().unwrap_or(0)
     }
 
     /// What everybody shows of a room that is ours; of another's nobody tells us.
@@ -423,7 +460,7 @@ mod tests {
     }
 
     fn alone() -> View {
-        View::new("a", About::default())
+        View::new("a", About::default(), 1)
     }
 
     #[test]
@@ -542,17 +579,28 @@ mod tests {
     #[test]
     fn nobody_is_silent_while_an_instance_does_not_report() {
         let mut view = alone();
-        assert!(view.hears_all(0) && view.unheard_ms(0) == 0, "alone");
+        assert!(view.hears_all("sale", 0) && view.unheard_ms("sale", 0) == 0, "alone");
         let list = || vec![("b".into(), about(1, &[]))];
         view.members(list(), 1_000);
-        assert!(view.hears_all(1_000 + REPORT_MS - 1));
-        assert!(!view.hears_all(1_000 + REPORT_MS));
-        assert_eq!(view.unheard_ms(3_000), 2_000 + ON_THE_WAY_MS);
-        view.reported("b", 9_000);
-        assert!(view.hears_all(9_000 + REPORT_MS - 1));
-        assert!(!view.hears_all(90_000));
+        assert!(!view.hears_all("sale", 1_000), "whom it has heard of nobody knows");
+        // It comes at any time; what counts is which of our reports it answers.
+        let answers = Some(view.envelope("b", 9_000).written);
+        let envelope = Envelope { written: Stamp { life: 5, at_ms: 70 }, answers };
+        view.reported("b", envelope, ["sale"].into_iter());
+        assert_eq!(view.unheard_ms("sale", 11_000), 2_000);
+        assert!(view.hears_all("sale", 9_000 + REPORT_MS - 1));
+        assert!(!view.hears_all("sale", 9_000 + REPORT_MS));
+        assert!(!view.hears_all("fair", 9_000), "of another room it said nothing");
+        assert_eq!(view.envelope("b", 9_500).answers, Some(envelope.written));
+        assert_eq!(view.arrived_ms("b"), Some(9_000));
         view.members(Vec::new(), 90_000);
-        assert!(view.hears_all(90_000), "it left");
+        assert!(!view.hears_all("sale", 90_000 + REPORT_MS - 1), "it may be late");
+        assert!(view.hears_all("sale", 90_000 + REPORT_MS), "it is gone");
+        view.members(list(), 91_000);
+        assert!(!view.hears_all("sale", 91_000), "it is back, and may have heard of anybody");
+        assert_eq!(view.arrived_ms("b"), Some(9_000), "what was told before is not told again");
+        view.told("b", About { left: true, ..about(2, &[]) });
+        assert!(view.hears_all("sale", 91_000), "it said goodbye");
     }
 
     #[test]

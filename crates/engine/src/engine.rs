@@ -154,8 +154,8 @@ pub fn silent(handle: &RoomHandle) -> Vec<Ticket> {
     let state = board.state();
     let Some(settings) = state.settings() else { return Vec::new() };
     let peers = handle.shared.peers.as_ref();
-    // Whom another instance has heard of since its last report is not known here. So silence counts
-    // up to that report: whoever was silent for long enough by then was so whatever comes.
+    // Whom another instance has heard of since it wrote its last report is not known here. So
+    // silence counts up to then: whoever was silent for long enough was so whatever comes.
     let unheard_ms = peers.map_or(0, |peers| peers.unheard_ms(handle.name()));
     let now = Timestamp(handle.now().0.saturating_sub(unheard_ms));
     let liveness = handle.liveness();

@@ -3,7 +3,7 @@
 use crate::clock::Reading;
 use crate::error::Unanswered;
 use crate::figures::Figures;
-use crate::liveness::{Heard, Liveness};
+use crate::liveness::{Heard, Liveness, Mark};
 use crate::peers::{Answering, Peers};
 use crate::waits::Outlook;
 use arc_swap::ArcSwap;
@@ -400,9 +400,9 @@ impl RoomHandle {
         })
     }
 
-    /// Who was heard of here since then, for the owner.
-    pub fn heard_since(&self, since: Timestamp) -> Vec<Heard> {
-        self.shared.liveness.load().heard_since(since)
+    /// Who was heard of here since then, for the owner, and the mark for the next time.
+    pub fn heard_since(&self, since: Option<Mark>) -> (Vec<Heard>, Mark) {
+        self.shared.liveness.load().heard_since(since, self.now())
     }
 
     /// Who was heard of elsewhere.

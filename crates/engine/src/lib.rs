@@ -27,6 +27,6 @@ pub use handle::{
     Answer, Answers, Beacon, BoardGuard, COMMANDS_MAX, Commands, OutlookGuard, RoomHandle,
     Submitted,
 };
-pub use liveness::Heard;
+pub use liveness::{Heard, Mark};
 pub use peers::{Answering, Peers, Stance};
 pub use waits::{Judged, Onlooker, Outlook};

@@ -43,6 +43,17 @@ pub struct Heard {
     pub bits: Vec<u64>,
 }
 
+/// Up to when somebody was told of whom we heard. Beats that are kept anew have times of their own,
+/// so a mark means nothing to others than those it was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    opened_at: Timestamp,
+    at: Timestamp,
+}
+
+/// A beat that is being stored while somebody looks carries the time of a moment ago.
+const STORED_WITHIN_MS: u64 = 100;
+
 /// Blocks in a leaf: about as many as a line of twenty million has leaves.
 const FAN: u64 = 64;
 
@@ -87,7 +98,8 @@ impl Liveness {
             // Looked at and stored, not exchanged: an exchange would wait for memory on every
             // request of a long line. Beats of two devices that pass each other here came in the
             // same moment.
-            let heard = self.seconds(at);
+            // Zero is nobody's time: such a slot was never heard of here.
+            let heard = self.seconds(at).max(1);
             if slot.load(Ordering::Relaxed) < heard {
                 slot.store(heard, Ordering::Relaxed);
             }
@@ -103,16 +115,20 @@ impl Liveness {
         at.since(Timestamp(self.opened_at.0 + heard as u64 * 1_000))
     }
 
-    /// Who was heard of at `since` or later, as bitmaps. Beats are known to the second, so somebody
-    /// of that second may be told again, and nobody is left out.
-    pub fn heard_since(&self, since: Timestamp) -> Vec<Heard> {
-        let (mut heard, mark) = (Vec::new(), self.seconds(since));
+    /// Who was heard of since that mark, as bitmaps, and the mark for the next time. Beats are known
+    /// to the second, so somebody may be told again, and nobody is left out. Without a mark, and
+    /// with one of other beats or of a time that has not come, it is everybody.
+    pub fn heard_since(&self, since: Option<Mark>, now: Timestamp) -> (Vec<Heard>, Mark) {
+        let ours = since.filter(|it| it.opened_at == self.opened_at && it.at <= now);
+        let mark = ours.map_or(0, |it| self.seconds(it.at));
+        let next = Timestamp(now.0.saturating_sub(STORED_WITHIN_MS));
+        let next = Mark { opened_at: self.opened_at, at: next };
+        let mut heard = Vec::new();
         for (lane, directory) in (0..=u8::MAX).map(LaneId).zip(&self.lanes) {
             directory.load().each_block(|block, slots| {
                 let mut bits = vec![0u64; (CHUNK / 64) as usize];
                 for (at, slot) in slots.iter().enumerate() {
                     let when = slot.load(Ordering::Relaxed);
-                    // A slot of zero was never heard of here.
                     bits[at / 64] |= u64::from(when > 0 && when >= mark) << (at % 64);
                 }
                 if bits.iter().any(|word| *word != 0) {
@@ -120,7 +136,13 @@ impl Liveness {
                 }
             });
         }
-        heard
+        (heard, next)
+    }
+
+    /// Whoever was heard of by those beats is heard of here, now: some of them nobody may have been
+    /// told of yet.
+    pub fn hear_of_all(&self, before: &Liveness, now: Timestamp) {
+        before.heard_since(None, now).0.iter().for_each(|heard| self.hear(heard, now));
     }
 
     /// These were heard of elsewhere, a moment ago.
@@ -240,6 +262,15 @@ fn chunk() -> Arc<Chunk> {
 mod tests {
     use super::*;
 
+    impl Directory {
+        /// The same places, none of which was heard of.
+        fn emptied(&self) -> Arc<Directory> {
+            let mut emptied = Directory::default();
+            self.each_block(|block, _| emptied.put(block, chunk()));
+            Arc::new(emptied)
+        }
+    }
+
     const OPENED: Timestamp = Timestamp(1_000_000);
     /// Two leaves and a bit, a ticket in each block.
     const BLOCKS: u64 = 2 * FAN + 3;
@@ -262,10 +293,9 @@ mod tests {
     fn everybody_is_heard_of_when_they_join_and_when_they_beat() {
         let liveness = crowded();
         for block in 0..BLOCKS {
-            assert_eq!(
-                liveness.silence(first_of(block), later(500)),
-                Millis((500 - block) * 1_000)
-            );
+            // Whoever comes in the first second is given all of it.
+            let silent = Millis((500 - block.max(1)) * 1_000);
+            assert_eq!(liveness.silence(first_of(block), later(500)), silent);
         }
         liveness.beat(first_of(FAN), later(400));
         liveness.beat(first_of(FAN), later(300));
@@ -278,14 +308,44 @@ mod tests {
         let (here, owner) = (crowded(), crowded());
         let heard = [first_of(3), Ticket::new(0, 3 * CHUNK + 77), first_of(FAN + 2)];
         heard.iter().for_each(|ticket| here.beat(*ticket, later(600)));
-        let told = here.heard_since(later(500));
+        let (_, mark) = here.heard_since(None, later(500));
+        let (told, _) = here.heard_since(Some(mark), later(600));
         assert_eq!(told.len(), 2, "two blocks, two bitmaps: {told:?}");
         told.iter().for_each(|told| owner.hear(told, later(602)));
         for ticket in heard {
             assert_eq!(owner.silence(ticket, later(700)), Millis(98_000));
         }
         assert_eq!(owner.silence(first_of(4), later(700)), Millis(696_000), "a neighbour");
-        assert_eq!(here.heard_since(later(601)), [], "told once");
+        let (_, mark) = here.heard_since(Some(mark), later(602));
+        assert_eq!(here.heard_since(Some(mark), later(603)).0, [], "told once");
+    }
+
+    #[test]
+    fn beats_that_are_kept_anew_are_told_whatever_was_told_of_those_before() {
+        let (before, ticket) = (crowded(), first_of(3));
+        before.beat(ticket, later(600));
+        let (_, mark) = before.heard_since(None, later(700));
+        // The clock of whoever follows was set back meanwhile.
+        let anew = Liveness::open(&State::default(), later(90));
+        anew.joined(first_of(4), later(90));
+        (0..4).for_each(|block| anew.joined(first_of(block), later(90)));
+        let (told, mark_anew) = anew.heard_since(Some(mark), later(91));
+        assert_eq!(told.len(), 5, "the mark is of other beats: {told:?}");
+        let (told, _) = anew.heard_since(Some(mark_anew), later(80));
+        assert_eq!(told.len(), 5, "the mark is of a time that has not come: {told:?}");
+    }
+
+    #[test]
+    fn whoever_was_heard_of_before_is_heard_of_anew() {
+        let (before, owner) = (crowded(), crowded());
+        let anew = Liveness::open(&State::default(), later(600));
+        anew.lanes[0].store(before.lanes[0].load_full().emptied());
+        anew.hear_of_all(&before, later(600));
+        let (told, _) = anew.heard_since(None, later(600));
+        told.iter().for_each(|told| owner.hear(told, later(601)));
+        for block in 0..BLOCKS {
+            assert_eq!(owner.silence(first_of(block), later(701)), Millis(100_000));
+        }
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub trait Peers: Send + Sync + 'static {
     /// Sends a request to the owner and hands its answer on. Never waits.
     fn carry(&self, room: &RoomName, commands: Commands, hops: u8, answer: Answering);
 
-    /// Whether every instance has told lately whom it heard of. Until then nobody is silent.
+    /// Whether every instance has told lately whom it heard of in the room. Until then nobody is
+    /// silent.
     fn hears_all(&self, room: &RoomName) -> bool;
 
     /// The newest version that every other instance shows.
@@ -69,8 +70,8 @@ pub trait Peers: Send + Sync + 'static {
         Some(0)
     }
 
-    /// How long ago the last report of whoever is most behind with them was sent, at most: whom it
-    /// has heard of since is not known here.
+    /// How long ago the last report about the room of whoever is most behind with them was written,
+    /// at most: whom it has heard of since is not known here.
     fn unheard_ms(&self, room: &RoomName) -> u64 {
         if self.hears_all(room) { 0 } else { u64::MAX }
     }

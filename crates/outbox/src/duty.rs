@@ -1,7 +1,9 @@
 //! Runs one sink for every room, on one instance at a time.
 //!
-//! A lease says which instance. Whoever loses it stops; whoever takes it over goes on at the
-//! cursors, so at worst some things are told twice.
+//! A lease says which instance. Whoever loses it stops, and so does whoever cannot be certain of it
+//! by its own clock: a bus cannot tell two of us apart, and events of one would come between those
+//! that the other tells again. Whoever takes it over goes on at the cursors, so at worst some things
+//! are told twice.
 //! Lives here: the lease, a relay for each room, giving up what nobody fetched in time, and going
 //! back in the log when an operator asks for it.
 
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use waitroom_store::{Error, Head, Lease, LeaseName, Retention, RoomName, SinkName, Store};
 
 use crate::carry::{Carry, Errand};
@@ -29,6 +31,8 @@ pub trait Rooms: Send + Sync + 'static {
 const LEASE: Duration = Duration::from_secs(6);
 /// Three tries fit in one lease.
 const RENEW_EVERY: Duration = Duration::from_secs(2);
+/// The part of a lease that is given away, because the store's clock may run faster than ours.
+const DOUBT: u32 = 20;
 /// New rooms are found within this; their events wait in the log meanwhile.
 const ROOMS_EVERY: Duration = Duration::from_millis(500);
 /// How often is looked for sinks that are too far behind.
@@ -97,15 +101,38 @@ impl Drop for Relays {
     }
 }
 
+/// What an instance has to do while the sink is its own.
+struct Tenure {
+    relays: Relays,
+    renew: Instant,
+    retire: Instant,
+    /// The lease is ours for certain until then.
+    until: Instant,
+}
+
+impl Tenure {
+    /// Of a lease that was asked for at that time.
+    fn since(asked_at: Instant) -> Tenure {
+        let (renew, retire) = (asked_at + RENEW_EVERY, asked_at + RETIRE_EVERY);
+        Tenure { relays: Relays::default(), renew, retire, until: certain_until(asked_at) }
+    }
+}
+
+/// Counted from when it was asked for: the answer may have been long on its way.
+fn certain_until(asked_at: Instant) -> Instant {
+    asked_at + LEASE - LEASE / DOUBT
+}
+
 impl<S: Store, K: Carry> Duty<S, K> {
     /// Runs until it is dropped.
     pub async fn run(mut self, rooms: Arc<dyn Rooms>) {
         let name = format!("outbox/{}", self.name);
         let name = LeaseName::parse(&name).expect("a sink's name fits into a lease's");
         loop {
+            let asked_at = Instant::now();
             match self.store.lease(&name, &self.instance, LEASE.as_millis() as u64).await {
                 Ok(lease) => {
-                    let lost = self.hold(&lease, &*rooms).await;
+                    let lost = self.hold(&lease, asked_at, &*rooms).await;
                     let sink = &self.name;
                     tracing::warn!(%sink, error = %lost, "another instance may run this sink now");
                 }
@@ -123,38 +150,61 @@ impl<S: Store, K: Carry> Duty<S, K> {
         }
     }
 
-    /// Keeps a relay for each room, as long as the lease is ours.
-    async fn hold(&mut self, lease: &Lease, rooms: &dyn Rooms) -> Error {
-        let mut relays = Relays::default();
-        let (mut renew, mut retire) = (Instant::now() + RENEW_EVERY, Instant::now() + RETIRE_EVERY);
+    /// Keeps a relay for each room, as long as the lease is ours for certain.
+    async fn hold(&mut self, lease: &Lease, asked_at: Instant, rooms: &dyn Rooms) -> Error {
+        let mut tenure = Tenure::since(asked_at);
         loop {
-            for (room, names) in rooms.rooms() {
-                if self.filter.wants_room(&room) && !relays.0.contains_key(&room) {
-                    relays.0.insert(room.clone(), self.relay(room, names));
+            // Whatever the store is asked here, it may be silent for longer than the lease lasts.
+            let look = timeout_at(tenure.until, self.look(&mut tenure, lease, rooms));
+            match look.await {
+                Ok(Ok(())) => {}
+                Ok(Err(lost)) => return lost,
+                // It was renewed meanwhile.
+                Err(_) if Instant::now() < tenure.until => {}
+                Err(_) => {
+                    return Error::Unavailable { why: "the lease may have run out".into() };
                 }
-            }
-            if Instant::now() >= retire {
-                retire = Instant::now() + RETIRE_EVERY;
-                self.give_up_the_hopeless(relays.0.keys()).await;
-            }
-            if Instant::now() >= renew {
-                renew = Instant::now() + RENEW_EVERY;
-                let renewed = self.store.renew(lease, LEASE.as_millis() as u64).await;
-                match renewed {
-                    Ok(()) => {}
-                    Err(error @ Error::Lost { .. }) => return error,
-                    // Nobody else can have taken it yet; if somebody does, the next look tells.
-                    Err(error) => self.figures.set_trouble(Some(error.to_string())),
-                }
-            }
-            tokio::select! {
-                Some(replay) = self.replays.recv() => {
-                    let Replay { room, from, done } = replay;
-                    let _ = done.send(self.go_back(&mut relays, &room, from).await);
-                }
-                () = sleep(ROOMS_EVERY) => {}
             }
         }
+    }
+
+    /// Sees to all that is due, then waits for a moment or for somebody who asks for something. May
+    /// be dropped at any point.
+    async fn look(
+        &mut self,
+        tenure: &mut Tenure,
+        lease: &Lease,
+        rooms: &dyn Rooms,
+    ) -> Result<(), Error> {
+        for (room, names) in rooms.rooms() {
+            if self.filter.wants_room(&room) && !tenure.relays.0.contains_key(&room) {
+                tenure.relays.0.insert(room.clone(), self.relay(room, names));
+            }
+        }
+        let now = Instant::now();
+        if now >= tenure.renew {
+            tenure.renew = now + RENEW_EVERY;
+            match self.store.renew(lease, LEASE.as_millis() as u64).await {
+                Ok(()) => tenure.until = certain_until(now),
+                Err(error @ Error::Lost { .. }) => return Err(error),
+                // Nobody else can have taken it yet.
+                Err(error) => self.figures.set_trouble(Some(error.to_string())),
+            }
+        }
+        if now >= tenure.retire {
+            tenure.retire = now + RETIRE_EVERY;
+            self.give_up_the_hopeless(tenure.relays.0.keys()).await;
+        }
+        // In order, so that a run of the simulator repeats.
+        tokio::select! {
+            biased;
+            Some(replay) = self.replays.recv() => {
+                let Replay { room, from, done } = replay;
+                let _ = done.send(self.go_back(&mut tenure.relays, &room, from).await);
+            }
+            () = sleep(ROOMS_EVERY) => {}
+        }
+        Ok(())
     }
 
     /// Puts the cursor of a room before `from`. A cursor only moves forward, so this is the end of

@@ -2,7 +2,7 @@
 //!
 //! A bug that its checker misses in all these seeds is a checker that cannot fail.
 
-use waitroom_sim::world::{Bug, run};
+use waitroom_sim::world::{Bug, run, run_whole};
 
 /// More than enough: most bugs show in the first seed that has the right kind of room.
 const SEEDS: u64 = 60;
@@ -48,9 +48,23 @@ fn every_promise_has_two_bugs_planted() {
 #[test]
 fn a_seed_replays_exactly() {
     for seed in [4, 5] {
-        let (first, again) = (run(seed, None), run(seed, None));
-        assert_eq!(first.totals, again.totals);
-        let logs = [&first, &again].map(|it| format!("{:?}", it.history.log));
-        assert_eq!(logs[0], logs[1]);
+        assert_eq!(run(seed, None).trace(), run(seed, None).trace(), "seed {seed}");
     }
+}
+
+/// Each in a thread of its own, beside another run: what a seed does is not what its neighbours do.
+#[test]
+fn a_run_of_whole_instances_replays_letter_for_letter() {
+    let traces = |seeds: [u64; 6]| seeds.map(|seed| run_whole(seed).trace());
+    let runs = std::thread::scope(|scope| {
+        let first = scope.spawn(|| traces([0, 1, 2, 3, 4, 5]));
+        let again = scope.spawn(|| {
+            let mut again = traces([5, 4, 3, 2, 1, 0]);
+            again.reverse();
+            again
+        });
+        [first, again].map(|run| run.join().expect("runs do not panic"))
+    });
+    assert_eq!(runs[0], runs[1]);
+    assert_ne!(runs[0][0], runs[0][1], "another seed is another run");
 }

@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 
 use crate::{
     contract::Store,
@@ -51,7 +51,9 @@ struct Model {
     leases: BTreeMap<LeaseName, Granted>,
     members: BTreeMap<String, (Vec<u8>, u64)>,
     boards: BTreeMap<RoomName, Vec<u8>>,
-    watchers: BTreeMap<RoomName, watch::Sender<Head>>,
+    /// Who waits for a head beyond one, by room, in the order of asking: that is the order in which
+    /// they are told, so that a run of the simulator repeats.
+    followers: BTreeMap<RoomName, Vec<(Head, oneshot::Sender<Head>)>>,
 }
 
 #[derive(Debug, Default)]
@@ -147,10 +149,15 @@ impl Model {
         });
         room_log.tip = tip;
         room_log.last = Some((link.epoch, link.number));
-        if let Some(watcher) = self.watchers.get(room) {
-            watcher.send_replace(tip.head);
-        }
+        self.tell_followers(room, tip.head);
         Ok(tip)
+    }
+
+    fn tell_followers(&mut self, room: &RoomName, head: Head) {
+        let Some(followers) = self.followers.get_mut(room) else { return };
+        for (_, tell) in followers.extract_if(.., |(from, _)| *from < head) {
+            let _ = tell.send(head);
+        }
     }
 
     fn read(&self, room: &RoomName, from: Head, max_bytes: usize) -> Result<Vec<Stored>, Error> {
@@ -350,14 +357,15 @@ impl Store for MemoryStore {
         room: &RoomName,
         from: Head,
     ) -> impl Future<Output = Result<Head, Error>> + Send + 'static + use<> {
+        let (tell, told) = oneshot::channel();
         let mut model = self.model();
         let head = model.rooms.get(room).map_or(Head::EMPTY, |room| room.tip.head);
-        let watcher = model.watchers.entry(room.clone()).or_insert_with(|| watch::channel(head).0);
-        let mut heads = watcher.subscribe();
-        async move {
-            let found = heads.wait_for(|head| *head > from).await;
-            found.map(|head| *head).map_err(|_| Error::Unavailable { why: "store closed".into() })
-        }
+        let followers = model.followers.entry(room.clone()).or_default();
+        // Whoever gave up waiting is not told any more.
+        followers.retain(|(_, tell)| !tell.is_closed());
+        followers.push((from, tell));
+        model.tell_followers(room, head);
+        async move { told.await.map_err(|_| Error::Unavailable { why: "store closed".into() }) }
     }
 
     async fn trimmed_to(&self, room: &RoomName) -> Result<Head, Error> {
@@ -503,9 +511,6 @@ impl Store for MemoryStore {
         let mut model = self.model();
         model.rooms.remove(room);
         model.boards.remove(room);
-        if let Some(watcher) = model.watchers.get(room) {
-            watcher.send_replace(Head::EMPTY);
-        }
         Ok(())
     }
 }

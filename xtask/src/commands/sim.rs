@@ -11,14 +11,18 @@ pub struct Args {
     /// The first seed, or with `--seeds 1` the only one: replays a failure exactly.
     #[arg(long)]
     seed: Option<u64>,
-    /// Whole instances, with letters between them, instead of writers that are driven by hand.
+    /// Whole instances, with letters between them, in every seed; otherwise in every fifth.
     #[arg(long)]
     machines: bool,
+    /// Runs each seed twice: both runs must be the same, letter for letter.
+    #[arg(long)]
+    twice: bool,
 }
 
 pub fn run(args: &Args) -> Outcome {
     let command = command(args.seeds, args.seed);
-    if args.machines { command.arg("--machines") } else { command }.run()
+    let command = if args.machines { command.arg("--machines") } else { command };
+    if args.twice { command.arg("--twice") } else { command }.run()
 }
 
 /// In the dev profile, as the tests are: optimised, but with every assertion and every

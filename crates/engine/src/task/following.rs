@@ -87,13 +87,15 @@ impl<S: Store> Task<S> {
         self.shared.follows.store(true, Ordering::Release);
         // What was followed before is compared once: who owned the room meanwhile is not known.
         let (mut compared, mut listing) = (None, None);
+        let mut beats = Some(self.shared.liveness.load_full());
         if warm.is_none() {
+            beats = None;
             (compared, listing) = (Some(peers.owner(&name)), peers.listed());
             let recovered = recover(&*self.store, &name).await?;
             *warm = Some(Followed { recovered, waits: Waits::default() });
         }
         let followed = warm.as_mut().expect("it was made above");
-        let mut shown = self.begin(followed);
+        let mut shown = self.begin(followed, beats);
         self.shared.caught_up(listing);
         self.shared.figures.opened();
         if let Some(opened) = opened.take() {
@@ -222,14 +224,19 @@ impl<S: Store> Task<S> {
         }
     }
 
-    /// The first picture, and everybody's beats as of now.
-    fn begin(&self, followed: &mut Followed) -> Shown {
+    /// The first picture; everybody's beats go on, or are kept anew where the room was read anew.
+    fn begin(&self, followed: &mut Followed, beats: Option<Arc<Liveness>>) -> Shown {
         let state = followed.recovered.room.state();
         let reading = self.shared.reading();
         let clock = RoomClock::open(state.last_at(), reading);
         let now = state.last_at().max(Timestamp(reading.wall_ms));
-        let liveness = Arc::new(Liveness::open(state, now));
-        self.shared.liveness.store(liveness.clone());
+        let liveness = beats.unwrap_or_else(|| {
+            let liveness = Arc::new(Liveness::open(state, now));
+            // Of some of those who were heard of before the owner may not have been told.
+            liveness.hear_of_all(&self.shared.liveness.load(), now);
+            self.shared.liveness.store(liveness.clone());
+            liveness
+        });
         let mut shown = Shown { clock, liveness, board_at: Instant::now(), version: 0 };
         self.show(followed, &mut shown);
         shown

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use waitroom_sim::world::{Bug, Totals, run, run_whole};
+use waitroom_sim::world::{Bug, Totals, Weather, run, run_whole};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -15,14 +15,16 @@ fn main() -> ExitCode {
         let at = arguments.iter().position(|it| it == name)?;
         arguments.get(at + 1)?.parse::<u64>().ok()
     };
-    let known = ["--seeds", "--seed", "--first", "--bug", "--machines"];
+    let known = ["--seeds", "--seed", "--first", "--bug", "--machines", "--twice"];
     let known = |it: &String| known.contains(&it.as_str());
+    let twice = arguments.iter().any(|it| it == "--twice");
     let whole = arguments.iter().any(|it| it == "--machines");
     let odd = arguments.iter().find(|it| it.starts_with('-') && !known(it));
     if odd.is_some() || (value("--seeds").is_none() && value("--seed").is_none()) {
         eprintln!("usage: sim --seeds N [--first S]   runs N seeds");
         eprintln!("       sim --seed S                replays one");
-        eprintln!("       … --machines                whole instances, with letters between them");
+        eprintln!("       … --machines                whole instances in all, not in every fifth");
+        eprintln!("       … --twice                   each seed twice, and both runs are the same");
         eprintln!("       sim --seeds N --bug NAME    which of N seeds show a planted bug");
         return ExitCode::from(64);
     }
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
                     if seed >= first + seeds {
                         return;
                     }
-                    let (totals, failed) = judge(seed, whole);
+                    let (totals, failed) = judge(seed, whole, twice);
                     let mut sum = sum.lock().expect("a judge does not panic");
                     sum.0.add(&totals);
                     sum.1.extend(failed);
@@ -58,9 +60,12 @@ fn main() -> ExitCode {
     print!("{totals}");
     for (seed, said) in failed.iter().take(10) {
         println!("seed {seed} failed at commit {}: {said}", commit());
-        println!("  replay: cargo xtask sim --seed {seed}");
+        let machines = if whole { " --machines" } else { "" };
+        println!("  replay: cargo xtask sim --seed {seed}{machines}");
     }
-    let quiet = if seeds >= 100 { totals.too_quiet(seeds, whole) } else { Vec::new() };
+    let is_whole = |seed: &u64| whole || Weather::of(*seed, None) == Weather::Machines;
+    let of_whole = (first..first + seeds).filter(is_whole).count() as u64;
+    let quiet = if seeds >= 100 { totals.too_quiet(seeds, of_whole) } else { Vec::new() };
     for (name, seen, floor) in &quiet {
         println!("too quiet: {seen} {name}, expected at least {floor}");
     }
@@ -87,15 +92,21 @@ fn find(name: Option<&String>, seeds: u64) -> ExitCode {
 }
 
 /// One seed: its totals, and what is wrong with it. A panic is a failure like any other.
-fn judge(seed: u64, whole: bool) -> (Totals, Option<(u64, String)>) {
-    match std::panic::catch_unwind(|| if whole { run_whole(seed) } else { run(seed, None) }) {
+fn judge(seed: u64, whole: bool, twice: bool) -> (Totals, Option<(u64, String)>) {
+    let once = || if whole { run_whole(seed) } else { run(seed, None) };
+    match std::panic::catch_unwind(once) {
         Err(_) => (Totals::default(), Some((seed, "it panicked, see above".into()))),
         Ok(outcomes) => {
             let broken = outcomes.violations.first().map(|it| {
                 let more = outcomes.violations.len() - 1;
                 format!("promise {} is broken: {} (and {more} more)", it.promise, it.said)
             });
-            let said = outcomes.difference.or(broken);
+            let differs = || {
+                let (first, again) = (outcomes.trace(), once().trace());
+                (first != again).then(|| format!("it does not repeat: {first}, then {again}"))
+            };
+            let said = outcomes.difference.clone().or(broken);
+            let said = said.or_else(|| twice.then(differs).flatten());
             (outcomes.totals, said.map(|said| (seed, said)))
         }
     }

@@ -1,8 +1,10 @@
 //! Of promise 1: nobody's place lapses who was heard of.
 //!
-//! A visitor may speak to any instance; the owner hears of it within a moment. So of a place that
-//! ends for silence nobody who was well had heard for as long as the settings say, up to that
-//! moment. Judged by one clock that all share, where there is one.
+//! A visitor may speak to any instance; the owner hears of it within a moment, or knows that it may
+//! not have. So between two times that somebody was heard of where all was well, and since the
+//! last, there is less than the settings allow, or the place may end; and it may still end a moment
+//! after they came back too late, when the owner has not heard of that yet.
+//! Judged by one clock that all share, where there is one.
 
 use waitroom_core::{Ending, Millis, Ticket, What};
 
@@ -11,7 +13,7 @@ use crate::history::{History, Violation};
 
 const PROMISE: u8 = 1;
 
-/// Until the owner has heard of it: a report a second, and the longest way there.
+/// Until the owner has heard of it: a report a second, and the longest way that it waits for.
 const WORD_MS: u64 = 8_000;
 
 pub(super) fn check(history: &History) -> Vec<Violation> {
@@ -24,13 +26,13 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
     for (it, decided) in history.log.iter().zip(&history.decided) {
         match &it.event.what {
             What::Configured { settings, .. } => timeout = settings.heartbeat_timeout,
+            What::Joined(joined) => heard.entry(joined.ticket).or_default().push(*decided),
+            What::Moved { to, .. } => heard.entry(*to).or_default().push(*decided),
             What::Ended { ticket, ending: Ending::Silent, .. } => {
-                // The owner's clock may run faster than the one that all share. What was heard
-                // of just now the owner may not know yet.
-                let told = WORD_MS..timeout.0 - timeout.0 / 20;
-                let times = heard.get(ticket).into_iter().flatten();
-                let silent = times.filter_map(|at| decided.checked_sub(*at));
-                if let Some(silent) = silent.filter(|silent| told.contains(silent)).min() {
+                let mut times = heard.remove(ticket).unwrap_or_default();
+                times.retain(|at| at <= decided);
+                times.sort_unstable();
+                if let Some(silent) = too_early(&times, *decided, timeout) {
                     let index = it.index;
                     found.push(Violation::new(
                         PROMISE,
@@ -46,4 +48,14 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
         }
     }
     found
+}
+
+/// How long before the end somebody was heard of whose place ended although they were never silent
+/// for so long.
+fn too_early(times: &[u64], ended: u64, timeout: Millis) -> Option<u64> {
+    // The owner's clock may run faster than the one that all share.
+    let enough = timeout.0 - timeout.0 / 20;
+    let silent = ended - times.last()?;
+    let came_back = |pair: &[u64]| pair[1] - pair[0] >= enough && ended - pair[1] < WORD_MS;
+    (silent < enough && !times.windows(2).any(came_back)).then_some(silent)
 }

@@ -83,6 +83,12 @@ pub enum Bug {
     GivenBeforeDurable,
     /// 1: a request that arrives twice loses its key on the way.
     SecondCopyWithoutKey,
+    /// 1: the owner counts silence up to now, however old the others' reports are.
+    ReportsNeverOld,
+    /// 1: a report counts as arrived when it is written.
+    LostReportsUnnoticed,
+    /// 1: what is told begins one report after the last that has arrived.
+    OneReportTooFar,
     /// 8: a follower answers with whatever it has.
     FollowersShowOld,
     /// 8: a follower answers although the visitor has seen one version more.
@@ -101,7 +107,12 @@ impl Bug {
         self as u8 >= Bug::FencingForgotten as u8
     }
 
-    pub const ALL: [(u8, Bug); 44] = [
+    /// Whether it is about whom instances tell each other to have heard of.
+    pub(super) fn is_of_reports(self) -> bool {
+        matches!(self, Bug::ReportsNeverOld | Bug::LostReportsUnnoticed | Bug::OneReportTooFar)
+    }
+
+    pub const ALL: [(u8, Bug); 47] = [
         (1, Bug::AnswersBeforeDurable),
         (1, Bug::AnswersOneRoundTooMany),
         (2, Bug::ForgetsWhoJoins),
@@ -141,6 +152,9 @@ impl Bug {
         (14, Bug::RenewalsUnheard),
         (14, Bug::GivenBeforeDurable),
         (1, Bug::SecondCopyWithoutKey),
+        (1, Bug::ReportsNeverOld),
+        (1, Bug::LostReportsUnnoticed),
+        (1, Bug::OneReportTooFar),
         (8, Bug::FollowersShowOld),
         (8, Bug::FollowersShowOneOlder),
         (10, Bug::CursorBeforeDelivery),

@@ -14,6 +14,7 @@ mod owners;
 mod people;
 mod profile;
 mod totals;
+mod trace;
 mod trouble;
 mod visitors;
 mod watch;
@@ -21,6 +22,7 @@ mod watch;
 pub use bug::Bug;
 pub use profile::{Profile, Weather};
 pub use totals::Totals;
+pub use trace::Trace;
 
 use crate::check;
 use crate::history::{
@@ -61,6 +63,19 @@ pub struct Outcomes {
     /// The first place where the room and the reference model disagreed.
     pub difference: Option<String>,
     pub history: History,
+    /// Every letter between instances and every batch on its way to the store, and what became of
+    /// them; nothing where there are none.
+    pub letters: Trace,
+}
+
+impl Outcomes {
+    /// The whole run as one number: two runs of one seed have the same.
+    pub fn trace(&self) -> Trace {
+        let mut trace = self.letters;
+        trace.note((&self.totals, &self.violations, &self.difference));
+        trace.note(&self.history);
+        trace
+    }
 }
 
 /// Runs one seed to its end and judges it.
@@ -216,6 +231,7 @@ impl<S: Store + Clone> World<S> {
             violations,
             difference: self.difference.map(|text| format!("seed {}: {text}", self.seed)),
             history: self.history,
+            letters: Trace::default(),
         }
     }
 

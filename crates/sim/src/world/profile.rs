@@ -17,11 +17,12 @@ pub enum Weather {
 }
 
 impl Weather {
-    /// Which weather a seed stands for. A bug shows only where it is planted; whole instances are
-    /// run for those bugs, and when they are asked for.
+    /// Which weather a seed stands for: every fifth has whole instances. A bug shows only where it
+    /// is planted.
     pub fn of(seed: u64, bug: Option<Bug>) -> Weather {
         match seed % 2 {
             _ if bug.is_some_and(Bug::is_of_machines) => Weather::Machines,
+            _ if bug.is_none() && seed % 5 == 4 => Weather::Machines,
             0 => Weather::Cluster,
             _ => Weather::Disk,
         }

@@ -158,7 +158,8 @@ fn lapses_after(silent_ms: u64) -> History {
     story.wait(60_000);
     story.lapse(ticket);
     let mut history = story.told();
-    history.decided = vec![100_000; history.log.len()];
+    history.decided = vec![40_000; history.log.len()];
+    *history.decided.last_mut().expect("the lapse") = 100_000;
     history.heard = vec![HeardOf { ticket, at_ms: 100_000 - silent_ms }];
     history
 }
@@ -170,6 +171,13 @@ fn a_place_that_lapses_although_its_visitor_was_heard_of_is_caught() {
     caught(1, &lapses_after(8_000));
     caught(1, &lapses_after(18_999));
     clean(&lapses_after(19_000));
+    // Whoever was never silent for so long did not come back too late.
+    let mut history = lapses_after(1_000);
+    let ticket = history.heard[0].ticket;
+    history.heard.push(HeardOf { ticket, at_ms: 95_000 });
+    clean(&history);
+    history.heard.push(HeardOf { ticket, at_ms: 85_000 });
+    caught(1, &history);
 }
 
 #[test]

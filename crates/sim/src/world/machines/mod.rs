@@ -24,7 +24,7 @@ use super::visitors::Visitors;
 use super::watch::{Observer, falsify};
 use super::{Outcomes, Profile, Totals};
 use crate::check;
-use crate::history::{Call, HeardOf, History, How, Outcome, Reached};
+use crate::history::{Call, HeardOf, History, How, Logged, Outcome, Reached};
 use crate::rng::Rng;
 use bus::Bus;
 use machine::{LocalClock, Machine};
@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 use tray::Tray;
-use waitroom_core::{Millis, Room, Settings};
+use waitroom_core::{Ending, Millis, Room, Settings, What};
 use waitroom_outbox::{NotReplayed, Replay};
 use waitroom_store::{ManualClock, MemoryStore, RoomName, Seams, Store};
 use wire::{Line, Wire};
@@ -88,14 +88,25 @@ struct Machines {
 
 pub(super) fn run(seed: u64, mut rng: Rng, mut profile: Profile, bug: Option<Bug>) -> Outcomes {
     let panics = panics::Watch::begin(bug.is_some());
-    if bug.is_some() {
-        // Trouble brings bugs out.
-        profile.fault_chance = 0.02;
+    if let Some(bug) = bug {
+        // Trouble brings bugs out; but with every new owner everybody is heard of anew.
+        profile.fault_chance = if bug.is_of_reports() { 0.0 } else { 0.02 };
     }
     quicken(&mut profile.settings, &mut rng);
+    if bug.is_some_and(Bug::is_of_reports) {
+        // People wait, and are heard of now and then.
+        let settings = &mut profile.settings;
+        settings.heartbeat_timeout = Millis::from_secs(16);
+        settings.queue_all = true;
+        settings.max_waiting = 0;
+        (settings.max_active, settings.session_timeout) = (1, Millis::from_secs(30));
+    }
     let store_clock = ManualClock::at(0);
     let seams = Seams::seeded(store_clock.clone(), seed);
-    let trouble = [0.004, 0.01, 0.03][rng.below(3) as usize];
+    let trouble = match [0.004, 0.01, 0.03][rng.below(3) as usize] {
+        _ if bug.is_some_and(Bug::is_of_reports) => 0.04,
+        trouble => trouble,
+    };
     let mut world = Machines {
         seed,
         visitors: Visitors::new(profile.clients, profile.settings.clone(), &mut rng),
@@ -108,7 +119,7 @@ pub(super) fn run(seed: u64, mut rng: Rng, mut profile: Profile, bug: Option<Bug
         network: Network::new(rng.fork(), trouble, bug),
         machines: Vec::new(),
         configured: false,
-        quiet: rng.chance(0.35)
+        quiet: rng.chance(0.35) && !bug.is_some_and(Bug::is_of_reports)
             || matches!(bug, Some(Bug::LeaseOneTickTooLong | Bug::RenewalsUnheard)),
         bus: Bus::new(rng.fork(), bug),
         forgot: None,
@@ -170,7 +181,7 @@ impl Machines {
 
     fn neighbours(&self, at: usize, clock: Arc<LocalClock>, life: u64) -> Arc<Neighbours> {
         let (tray, all) = (self.tray.clone(), self.profile.instances);
-        Neighbours::new(at, all, &self.room, clock, tray, life)
+        Neighbours::new(at, all, &self.room, clock, tray, life, self.bug)
     }
 
     fn start(&mut self, at: usize) {
@@ -192,8 +203,12 @@ impl Machines {
             if self.rng.chance(0.75) {
                 self.somebody_asks();
             }
-            if self.rng.chance(0.3) {
-                self.somebody_looks();
+            // Who is shown one version too few sees it seldom.
+            let often = if self.bug == Some(Bug::FollowersShowOneOlder) { 8 } else { 1 };
+            for _ in 0..often {
+                if self.rng.chance(0.3) {
+                    self.somebody_looks();
+                }
             }
             self.somebody_is_heard_of();
             let step = 1 + self.rng.below(60);
@@ -201,13 +216,16 @@ impl Machines {
         }
         self.end_well();
         self.totals.events = self.history.log.len() as u64;
+        let lapses =
+            |it: &&Logged| matches!(it.event.what, What::Ended { ending: Ending::Silent, .. });
+        self.totals.lapses = self.history.log.iter().filter(lapses).count() as u64;
         self.totals.note(&self.network.delivered);
         if let Some(bug) = self.bug {
             falsify(&mut self.history, bug);
         }
         let violations = check::check_all(&self.history);
-        let (totals, history) = (self.totals, self.history);
-        Outcomes { totals, violations, difference: None, history }
+        let (totals, history, letters) = (self.totals, self.history, self.tray.pile().trace);
+        Outcomes { totals, violations, difference: None, history, letters }
     }
 
     /// Whether a planted bug has written what nobody can read: a moment later that is enough.
@@ -259,15 +277,13 @@ impl Machines {
             let (from, to) = (posted.from, posted.to);
             let cut = alone(from) || alone(to) || !self.machines[to].is_up();
             let command = posted.letter.command().cloned();
-            match (self.network.take(self.now, posted, cut), command) {
-                (Fate::Lost, _) => self.machines[from].peers.lost_one_to(to),
-                // To the room it is what a repeat is whose answer nobody waits for.
-                (Fate::Twice, Some(command)) => {
-                    let (client, sent) = (NOBODY, self.tray.moment());
-                    let outcome = Outcome::Unknown;
-                    self.history.calls.push(Call { client, sent, command, outcome });
-                }
-                _ => {}
+            self.tray.pile().note(&posted);
+            let fate = self.network.take(self.now, posted, cut);
+            // To the room it is what a repeat is whose answer nobody waits for.
+            if let (Fate::Twice, Some(command)) = (fate, command) {
+                let (client, sent) = (NOBODY, self.tray.moment());
+                let outcome = Outcome::Unknown;
+                self.history.calls.push(Call { client, sent, command, outcome });
             }
         }
         self.collect_answers();
@@ -294,7 +310,7 @@ impl Machines {
             _ => self.rng.below(100),
         };
         if kind < 70 {
-            self.unwell.push((at, self.now.saturating_sub(WORD_MS), until + WORD_MS));
+            self.unwell.push((at, self.now.saturating_sub(2 * WORD_MS), until + WORD_MS));
         }
         let machine = &mut self.machines[at];
         match kind {

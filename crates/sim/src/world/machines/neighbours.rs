@@ -5,16 +5,16 @@
 //! ends unknown. Who should own a room is decided by the cluster's own view; what is done about it,
 //! by the engine.
 
+use super::super::bug::Bug;
 use super::tray::{Letter, Told, Tray};
 use super::wire::Wire;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
-use waitroom_cluster::{About, MEMBER_TTL, Sight};
-use waitroom_core::Timestamp;
+use waitroom_cluster::{About, Envelope, MEMBER_TTL, Marks, Sight};
 use waitroom_engine::{Answering, Answers, Commands, Peers, RoomHandle, Stance, Unanswered};
 use waitroom_store::{Clock, Error, RoomName, Store};
 
@@ -39,10 +39,12 @@ pub(super) struct Neighbours {
     pending: Mutex<BTreeMap<u64, (Sent, Instant)>>,
     next: AtomicU64,
     handle: OnceLock<RoomHandle>,
-    /// By instance: whether a letter to it was lost since the last report.
-    lost: Vec<AtomicBool>,
-    /// By instance: up to when it was told of everybody we heard of.
-    marks: Mutex<Vec<Timestamp>>,
+    instances: usize,
+    bug: Option<Bug>,
+    /// By instance: when the last reports to it were written, for planted bugs.
+    written: Mutex<BTreeMap<usize, Vec<u64>>>,
+    /// Up to when each of the others was told of whom we heard.
+    marks: Mutex<Marks>,
 }
 
 /// A request on its way.
@@ -64,6 +66,7 @@ impl Neighbours {
         clock: Arc<dyn Clock>,
         tray: Tray,
         life: u64,
+        bug: Option<Bug>,
     ) -> Arc<Neighbours> {
         let name = name_of(me);
         // Whoever comes back says newer things than it did before it went down.
@@ -71,7 +74,7 @@ impl Neighbours {
         Arc::new_cyclic(|itself| Neighbours {
             itself: itself.clone(),
             me,
-            sight: Mutex::new(Sight::new(&name, mine)),
+            sight: Mutex::new(Sight::new(&name, mine, life)),
             name,
             room: room.clone(),
             changes: watch::Sender::new(0),
@@ -82,8 +85,10 @@ impl Neighbours {
             // Answers to what was asked before it went down find nobody.
             next: AtomicU64::new(life << 32),
             handle: OnceLock::new(),
-            lost: (0..instances).map(|_| AtomicBool::new(false)).collect(),
-            marks: Mutex::new(vec![Timestamp::default(); instances]),
+            instances,
+            bug,
+            written: Mutex::default(),
+            marks: Mutex::default(),
         })
     }
 
@@ -103,17 +108,17 @@ impl Neighbours {
         self.change_mine(|mine| mine.draining = draining);
     }
 
-    /// A letter to that instance did not arrive, and the stream broke over it.
-    pub(super) fn lost_one_to(&self, to: usize) {
-        self.lost[to].store(true, Ordering::Relaxed);
-    }
-
     fn sight(&self) -> MutexGuard<'_, Sight> {
         self.sight.lock().expect("one thread, and nobody panics while holding it")
     }
 
     fn pending(&self) -> MutexGuard<'_, BTreeMap<u64, (Sent, Instant)>> {
         self.pending.lock().expect("one thread, and nobody panics while holding it")
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> {
+        let me = self.me;
+        (0..self.instances).filter(move |at| *at != me)
     }
 
     fn ring(&self) {
@@ -126,7 +131,7 @@ impl Neighbours {
             sight.change_mine(change);
             sight.mine().clone()
         };
-        for to in (0..self.lost.len()).filter(|to| *to != self.me) {
+        for to in self.others() {
             self.tray.post(self.me, to, Letter::About(mine.clone()));
         }
         self.dirty.notify_one();
@@ -187,27 +192,38 @@ impl Neighbours {
     /// Tells the owner whom we heard of, and everybody that we are there.
     pub(super) fn report(&self) {
         let Some(handle) = self.handle() else { return };
-        for to in (0..self.lost.len()).filter(|to| *to != self.me) {
-            let owns = {
+        let mut marks = self.marks.lock().expect("one thread");
+        for to in self.others() {
+            let (name, room, now_ms) = (name_of(to), self.room.as_str(), self.clock.now_ms());
+            let (envelope, arrived_ms, owns) = {
                 let sight = self.sight();
-                let theirs = sight.rooms_of(&name_of(to));
-                theirs.iter().any(|room| room == self.room.as_str())
+                let owns = sight.rooms_of(&name).iter().any(|it| it == room);
+                (sight.envelope(&name, now_ms), sight.arrived_ms(&name), owns)
             };
-            let lost = self.lost[to].swap(false, Ordering::Relaxed);
+            let arrived_ms = self.spoil_arrived(to, now_ms, arrived_ms);
+            let mut ends = BTreeMap::new();
             let told = owns.then(|| {
-                let mut marks = self.marks.lock().expect("one thread");
-                let mark = &mut marks[to];
-                // Who was heard of meanwhile is not known there: everybody is told once more.
-                if lost {
-                    *mark = Timestamp::default();
-                }
-                let now = handle.now();
-                let since = std::mem::replace(mark, now);
-                let heard = handle.heard_since(since);
+                let (heard, end) = handle.heard_since(marks.since(&name, room, arrived_ms));
+                ends.insert(room.to_owned(), end);
                 let board = handle.board_guard();
                 Told { epoch: board.state().epoch().0, version: board.version(), heard }
             });
-            self.tray.post(self.me, to, Letter::Report(told));
+            marks.wrote(&name, now_ms, ends, arrived_ms);
+            self.tray.post(self.me, to, Letter::Report { envelope, told });
+        }
+    }
+
+    /// What a planted bug makes of the last report that has arrived.
+    fn spoil_arrived(&self, to: usize, now_ms: u64, arrived_ms: Option<u64>) -> Option<u64> {
+        let mut written = self.written.lock().expect("one thread");
+        let written = written.entry(to).or_default();
+        let last = written.last().copied();
+        let next = written.iter().copied().find(|at_ms| Some(*at_ms) > arrived_ms);
+        written.push(now_ms);
+        match self.bug {
+            Some(Bug::LostReportsUnnoticed) => last,
+            Some(Bug::OneReportTooFar) => next.or(arrived_ms),
+            _ => arrived_ms,
         }
     }
 
@@ -233,7 +249,7 @@ impl Neighbours {
                     self.ring();
                 }
             }
-            Letter::Report(told) => self.hear(from, told),
+            Letter::Report { envelope, told } => self.hear(from, envelope, told),
             Letter::Answer { id, answer } => self.returned(id, answer),
             Letter::Request { id, commands, hops } => {
                 let (itself, handle) = (self.clone(), self.handle().cloned());
@@ -248,18 +264,19 @@ impl Neighbours {
         }
     }
 
-    fn hear(&self, from: usize, told: Option<Told>) {
-        let name = name_of(from);
-        if let (Some(told), Some(handle)) = (told, self.handle()) {
-            handle.hear(&told.heard);
-            let Told { epoch, version, .. } = told;
-            let first = self.sight().shows(&name, self.room.as_str(), epoch, version);
-            if first {
-                self.ring();
+    fn hear(&self, from: usize, envelope: Envelope, told: Option<Told>) {
+        let (name, mut about) = (name_of(from), Vec::new());
+        if let Some(Told { epoch, version, heard }) = told {
+            about.push(self.room.as_str());
+            if let Some(handle) = self.handle() {
+                handle.hear(&heard);
+                let first = self.sight().shows(&name, self.room.as_str(), epoch, version);
+                if first {
+                    self.ring();
+                }
             }
         }
-        let now_ms = self.clock.now_ms();
-        self.sight().reported(&name, now_ms);
+        self.sight().reported(&name, envelope, &about);
     }
 
     fn returned(&self, id: u64, answer: Result<Answers, Unanswered>) {
@@ -276,7 +293,7 @@ impl Neighbours {
 
     fn dispatch(&self, sent: Sent) {
         let owner = self.sight().owner(self.room.as_str()).map(|(name, _)| name.to_owned());
-        let owner = owner.and_then(|name| (0..self.lost.len()).find(|at| name_of(*at) == name));
+        let owner = owner.and_then(|name| (0..self.instances).find(|at| name_of(*at) == name));
         let Some(to) = owner else { return self.later(sent) };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (commands, hops) = (sent.commands.clone(), sent.hops);
@@ -333,8 +350,9 @@ impl Peers for Neighbours {
         self.dispatch(Sent { commands, hops, answer });
     }
 
-    fn hears_all(&self, _room: &RoomName) -> bool {
-        self.sight().hears_all(self.clock.now_ms())
+    fn hears_all(&self, room: &RoomName) -> bool {
+        self.bug == Some(Bug::ReportsNeverOld)
+            || self.sight().hears_all(room.as_str(), self.clock.now_ms())
     }
 
     fn shown(&self, room: &RoomName) -> u64 {
@@ -345,8 +363,11 @@ impl Peers for Neighbours {
         self.sight().shown_lately(room.as_str(), within_ms, self.clock.now_ms())
     }
 
-    fn unheard_ms(&self, _room: &RoomName) -> u64 {
-        self.sight().unheard_ms(self.clock.now_ms())
+    fn unheard_ms(&self, room: &RoomName) -> u64 {
+        match self.bug {
+            Some(Bug::ReportsNeverOld) => 0,
+            _ => self.sight().unheard_ms(room.as_str(), self.clock.now_ms()),
+        }
     }
 
     fn owner(&self, room: &RoomName) -> Option<(String, u32)> {

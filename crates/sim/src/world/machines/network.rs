@@ -14,6 +14,7 @@ pub(in crate::world) struct Delivered {
     pub(in crate::world) late: u64,
     pub(in crate::world) twice: u64,
     pub(in crate::world) lost: u64,
+    pub(in crate::world) slow_ways: u64,
 }
 
 pub(super) struct Network {
@@ -21,6 +22,8 @@ pub(super) struct Network {
     /// By the time of arrival and, within one millisecond, the order of sending.
     on_the_way: BTreeMap<(u64, u64), Posted>,
     posted: u64,
+    /// By sender and receiver: everything takes so much longer, until then.
+    slow: BTreeMap<(usize, usize), (u64, u64)>,
     pub(super) delivered: Delivered,
     pub(super) calm: bool,
     /// How often each kind of trouble meets a letter.
@@ -42,6 +45,7 @@ impl Network {
             rng,
             on_the_way: BTreeMap::new(),
             posted: 0,
+            slow: BTreeMap::new(),
             delivered: Delivered::default(),
             calm: false,
             trouble,
@@ -53,9 +57,22 @@ impl Network {
     pub(super) fn take(&mut self, now: u64, posted: Posted, cut: bool) -> Fate {
         self.delivered.sent += 1;
         let trouble = if self.calm { 0.0 } else { self.trouble };
-        if cut || self.rng.chance(trouble / 2.0) {
+        // A bug of reports shows where many of them are lost.
+        let lost = match self.bug {
+            Some(Bug::LostReportsUnnoticed | Bug::OneReportTooFar) if posted.letter.is_report() => {
+                0.25
+            }
+            Some(Bug::ReportsNeverOld) if posted.letter.is_report() => 0.7,
+            _ => trouble / 2.0,
+        };
+        if cut || self.rng.chance(lost) {
             self.delivered.lost += 1;
             return Fate::Lost;
+        }
+        if self.rng.chance(trouble / 50.0) {
+            let (until, longer) = (now + 5_000 + self.rng.below(20_000), self.rng.below(6_000));
+            self.slow.insert((posted.from, posted.to), (until, longer));
+            self.delivered.slow_ways += 1;
         }
         let twice = self.rng.chance(trouble);
         if twice {
@@ -85,8 +102,10 @@ impl Network {
             true => 100 + self.rng.below(6_000),
             false => 1 + self.rng.below(20),
         };
+        let way = self.slow.get(&(posted.from, posted.to)).filter(|_| !self.calm);
+        let longer = way.filter(|(until, _)| now < *until).map_or(0, |(_, longer)| *longer);
         self.posted += 1;
-        self.on_the_way.insert((now + takes, self.posted), posted);
+        self.on_the_way.insert((now + takes + longer, self.posted), posted);
     }
 
     /// What has arrived by now.
@@ -97,6 +116,10 @@ impl Network {
 }
 
 impl Letter {
+    fn is_report(&self) -> bool {
+        matches!(self, Letter::Report { .. })
+    }
+
     /// The one command of a visitor that a request carries.
     pub(super) fn command(&self) -> Option<&Command> {
         match self {

@@ -2,10 +2,11 @@
 //!
 //! Tasks run on one thread and in turn; the lock is there because tasks must be able to move.
 
+use super::super::Trace;
 use crate::history::{Grant, Moment, Seen};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use waitroom_cluster::About;
+use waitroom_cluster::{About, Envelope};
 use waitroom_core::Epoch;
 use waitroom_engine::{Answer, Answers, Commands, Heard, Unanswered};
 use waitroom_store::Lease;
@@ -26,9 +27,12 @@ pub(super) enum Letter {
     /// How the sender is now: which rooms it owns, whether it goes down. Says that a room was
     /// taken, and that it was given away.
     About(About),
-    /// Whom the sender has heard of, and which version it shows; nothing where the receiver owns
+    /// Whom the sender has heard of, and which version it shows; of no room where the receiver owns
     /// nothing.
-    Report(Option<Told>),
+    Report {
+        envelope: Envelope,
+        told: Option<Told>,
+    },
 }
 
 /// A report about a room that the receiver owns.
@@ -72,6 +76,8 @@ pub(super) struct Pile {
     pub(super) spoiled_at: Option<u64>,
     /// The newest lease of the room.
     pub(super) lease: Option<Lease>,
+    /// What happened so far.
+    pub(super) trace: Trace,
 }
 
 impl Tray {
@@ -92,6 +98,11 @@ impl Pile {
     pub(super) fn next(&mut self) -> Moment {
         self.moment += 1;
         Moment(self.moment)
+    }
+
+    /// Keeps for the comparison of two runs that this happened now.
+    pub(super) fn note(&mut self, what: impl std::fmt::Debug) {
+        self.trace.note((self.now, what));
     }
 
     /// The store granted the room's lease.

@@ -214,7 +214,9 @@ impl Store for Wire {
                     false => unknown(),
                 });
             }
+            let number = batch.number;
             let said = wire.land(&room, &lease, expected, batch).await;
+            wire.line.tray.pile().note((lease.epoch, number, &said));
             if let Err(AppendError::Fenced { .. }) = said {
                 wire.line.tray.pile().fenced += 1;
             }
