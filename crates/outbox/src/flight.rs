@@ -87,6 +87,8 @@ impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
     async fn begin(&mut self) {
         let sink = &self.relay.sink;
         let most = if self.alone { 1 } else { self.deliveries.len() };
+        let failed = |it: &Delivery<'_>| matches!(it.state, State::Over(Err(_)));
+        let most = self.deliveries.iter().position(failed).map_or(most, |at| most.min(at));
         for delivery in self.deliveries.iter_mut().take(most) {
             if matches!(delivery.state, State::Here) {
                 let (messages, done) = (delivery.messages.clone(), delivery.done);
@@ -106,18 +108,22 @@ impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
         .await;
     }
 
-    /// Always from the oldest to the newest: what a sink has in hand first it sends first. Behind a
-    /// failure nothing goes on, or it would arrive before what failed is sent again.
+    /// Always from the oldest to the newest: what a sink has in hand first it sends first. What is
+    /// behind a failure is called back at once: it would arrive before what failed is sent again,
+    /// and one that was only left alone could hold what the oldest waits for.
     fn go_on(&mut self, cx: &mut Context<'_>) {
+        let mut behind_a_failure = false;
         for delivery in &mut self.deliveries {
+            if behind_a_failure {
+                delivery.state = State::Here;
+                continue;
+            }
             if let State::UnderWay(future) = &mut delivery.state
                 && let Poll::Ready(result) = future.as_mut().poll(cx)
             {
                 delivery.state = State::Over(result);
             }
-            if matches!(delivery.state, State::Over(Err(_))) {
-                return;
-            }
+            behind_a_failure = matches!(delivery.state, State::Over(Err(_)));
         }
     }
 

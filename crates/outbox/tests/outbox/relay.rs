@@ -1,6 +1,7 @@
 //! The relay against a sink that fails, hangs and is killed.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -282,6 +283,57 @@ async fn of_batches_under_way_the_cursor_follows_the_oldest_and_a_failure_calls_
     assert_eq!(four.begun()[6], first + 2, "the oldest by itself");
     assert_eq!(four.begun()[7..], (first + 2..=first + 9).collect::<Vec<_>>()[..], "in order");
     assert_eq!(figures.failures.get(), 2);
+    running.abort();
+    house.stop().await;
+}
+
+/// A sink whose deliveries all go through one lock, as those to one connection do.
+#[derive(Debug, Default)]
+struct OneDoor {
+    door: tokio::sync::Mutex<()>,
+    begun: AtomicUsize,
+    first_may: tokio::sync::Notify,
+    first_waits: AtomicBool,
+}
+
+impl Sink for OneDoor {
+    const AT_ONCE: usize = 3;
+
+    async fn deliver(&self, _: &[Message]) -> Result<(), Trouble> {
+        let at = self.begun.fetch_add(1, Ordering::SeqCst);
+        if at == 0 {
+            self.first_may.notified().await;
+            self.first_waits.store(true, Ordering::SeqCst);
+        }
+        let _through = self.door.lock().await;
+        match at {
+            1 => Err(Trouble::new("told to fail")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The third is handed the lock when the second fails. It must not keep it from the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_behind_a_failure_holds_nothing_that_the_oldest_waits_for() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    room.join_many(3).await;
+    let head = room.handle.committed();
+    let sink = Arc::new(OneDoor::default());
+    let closed = sink.door.lock().await;
+    let mut relay = house.relay(&room, "test", sink.clone());
+    relay.filter = Filter::of_words(["position.*"]).expect("words");
+    relay.pace.batch = 1;
+    let figures = relay.figures.clone();
+    let running = tokio::spawn(async move { relay.run().await });
+    soon("three are under way", || (sink.begun.load(Ordering::SeqCst) == 3).then_some(())).await;
+    sink.first_may.notify_one();
+    soon("the first waits behind them", || sink.first_waits.load(Ordering::SeqCst).then_some(()))
+        .await;
+    drop(closed);
+    let told = || figures.lags(0).first().is_some_and(|lag| lag.at == head).then_some(());
+    soon("all of it is told", told).await;
     running.abort();
     house.stop().await;
 }
