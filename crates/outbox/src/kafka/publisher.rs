@@ -134,8 +134,9 @@ impl Publisher {
             sent = self.send_all(&stay, messages) => sent.map_err(Trouble::new),
             why = stay.producer.refusals.refused() => Err(Trouble::new(why)),
         };
-        if sent.is_err() {
-            self.throw_away(&stay.producer);
+        match sent {
+            Ok(()) => stay.producer.refusals.welcome(),
+            Err(_) => self.throw_away(&stay.producer),
         }
         sent
     }
