@@ -37,6 +37,8 @@ const DOUBT: u32 = 20;
 const ROOMS_EVERY: Duration = Duration::from_millis(500);
 /// How often is looked for sinks that are too far behind.
 const RETIRE_EVERY: Duration = Duration::from_secs(10);
+/// In so many rooms at a time: a lease has to be renewed in between.
+const RETIRE_AT_ONCE: usize = 64;
 
 /// What can be asked of a sink while it runs.
 #[derive(Debug)]
@@ -106,6 +108,8 @@ struct Tenure {
     relays: Relays,
     renew: Instant,
     retire: Instant,
+    /// Rooms where that is still to be looked for.
+    unlooked: Vec<RoomName>,
     /// The lease is ours for certain until then.
     until: Instant,
 }
@@ -114,7 +118,8 @@ impl Tenure {
     /// Of a lease that was asked for at that time.
     fn since(asked_at: Instant) -> Tenure {
         let (renew, retire) = (asked_at + RENEW_EVERY, asked_at + RETIRE_EVERY);
-        Tenure { relays: Relays::default(), renew, retire, until: certain_until(asked_at) }
+        let (relays, unlooked) = (Relays::default(), Vec::new());
+        Tenure { relays, renew, retire, unlooked, until: certain_until(asked_at) }
     }
 }
 
@@ -191,9 +196,13 @@ impl<S: Store, K: Carry> Duty<S, K> {
                 Err(error) => self.figures.set_trouble(Some(error.to_string())),
             }
         }
-        if now >= tenure.retire {
+        if now >= tenure.retire && tenure.unlooked.is_empty() {
             tenure.retire = now + RETIRE_EVERY;
-            self.give_up_the_hopeless(tenure.relays.0.keys()).await;
+            tenure.unlooked = tenure.relays.0.keys().cloned().collect();
+        }
+        for _ in 0..RETIRE_AT_ONCE.min(tenure.unlooked.len()) {
+            let room = tenure.unlooked.pop().expect("there are at least so many");
+            self.give_up_the_hopeless(&room).await;
         }
         // In order, so that a run of the simulator repeats.
         tokio::select! {
@@ -252,18 +261,16 @@ impl<S: Store, K: Carry> Duty<S, K> {
 
     /// A sink that is too far behind must not keep the whole log: it loses a stretch, and that is
     /// said. Joins go on whatever happens here.
-    async fn give_up_the_hopeless(&self, rooms: impl Iterator<Item = &RoomName>) {
-        for room in rooms {
-            match self.store.retire(room, self.keep).await {
-                Ok(gaps) => {
-                    for (sink, gap) in gaps {
-                        let (after, to) = (gap.after.0, gap.to.0);
-                        tracing::error!(%room, %sink, after, to, "a sink is too far behind: these events are given up");
-                    }
+    async fn give_up_the_hopeless(&self, room: &RoomName) {
+        match self.store.retire(room, self.keep).await {
+            Ok(gaps) => {
+                for (sink, gap) in gaps {
+                    let (after, to) = (gap.after.0, gap.to.0);
+                    tracing::error!(%room, %sink, after, to, "a sink is too far behind: these events are given up");
                 }
-                Err(error) => {
-                    tracing::warn!(%room, %error, "nobody could look for sinks too far behind")
-                }
+            }
+            Err(error) => {
+                tracing::warn!(%room, %error, "nobody could look for sinks too far behind")
             }
         }
     }
