@@ -248,13 +248,16 @@ impl Desk {
         Desk::with(name, || ())
     }
 
-    /// A desk whose work nobody waits for: on a busy machine it takes the processor when the room
+    /// A desk whose work can wait a little: on a busy machine it takes the processor when the room
     /// does not need it, or a tenth of it.
     pub fn in_the_background(name: &str) -> Desk {
-        // Without the right to do so it is as loud as before, and nothing else is wrong.
         Desk::with(name, || {
-            let nicer = |nice: i32| setpriority_process(None, (nice + BACKGROUND_NICE).min(19));
-            let _ = getpriority_process(None).and_then(nicer);
+            // Elsewhere it would be the whole process that becomes nicer.
+            if cfg!(target_os = "linux") {
+                let nicer = |nice: i32| setpriority_process(None, (nice + BACKGROUND_NICE).min(19));
+                // Without the right to do so it is as loud as before, and nothing else is wrong.
+                let _ = getpriority_process(None).and_then(nicer);
+            }
         })
     }
 
@@ -298,6 +301,7 @@ mod tests {
         told.recv().expect("the desk does its work").expect("a thread may ask for its own")
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn slow_work_gives_way_to_the_room_and_nothing_else_does() {
         let own = getpriority_process(None).expect("a thread may ask for its own");
