@@ -100,23 +100,32 @@ async fn sinks(
     let bench = Bench { engine, room: &room, names, events };
     let mut figures = Vec::new();
     if asked("nats") {
-        let nats = Nats::start();
-        let link = nats::Link { servers: nats.url(), credentials: None };
-        eprintln!("nats: the relay, then the plain client");
-        let sink = Told::new(NatsSink::new(link, ReadyToken::Off, streams()));
-        let ours = bench.carried("nats", sink, Pace::default()).await?;
-        figures.extend(ours.beside("nats", plain::nats(&bench, &nats.url()).await?));
+        eprintln!("nats: the relay, then the plain client, {TURNS} times");
+        let mut turns = Vec::new();
+        for turn in 0..TURNS {
+            // A server of its own for each: one that knows the messages drops them.
+            let nats = Nats::start();
+            let link = nats::Link { servers: nats.url(), credentials: None };
+            let sink = Told::new(NatsSink::new(link, ReadyToken::Off, streams()));
+            let ours = bench.carried(&format!("nats-{turn}"), sink, Pace::default()).await?;
+            turns.push((ours, plain::nats(&bench, &nats.url()).await?));
+        }
+        figures.extend(Carried::best("nats", &turns));
     }
     if asked("kafka") {
         let kafka = Kafka::start();
         let topic = |name: &str| name.to_owned();
         let topics = Topics { joined: topic("joined"), left: topic("left"), ready: topic("ready") };
-        let link = kafka::Link::plain(kafka.brokers());
         plain::warm_kafka(&bench, &kafka.brokers(), &["joined", "plain"]).await?;
-        eprintln!("kafka: the relay, then the plain client");
-        let sink = Told::new(KafkaSink::new(link, topics, ReadyToken::Off));
-        let ours = bench.carried("kafka", sink, Pace::default()).await?;
-        figures.extend(ours.beside("kafka", plain::kafka(&bench, &kafka.brokers()).await?));
+        eprintln!("kafka: the relay, then the plain client, {TURNS} times");
+        let mut turns = Vec::new();
+        for turn in 0..TURNS {
+            let link = kafka::Link::plain(kafka.brokers());
+            let sink = Told::new(KafkaSink::new(link, topics.clone(), ReadyToken::Off));
+            let ours = bench.carried(&format!("kafka-{turn}"), sink, Pace::default()).await?;
+            turns.push((ours, plain::kafka(&bench, &kafka.brokers()).await?));
+        }
+        figures.extend(Carried::best("kafka", &turns));
     }
     if asked("postgres") {
         figures.extend(tables::measure(&bench, folder).await?);
@@ -139,7 +148,21 @@ struct Carried {
     lag: Duration,
 }
 
+/// How often the buses are measured, in turns with the plain client: what else the machine does
+/// makes one measurement of ten seconds wrong by a third either way.
+const TURNS: usize = 3;
+
 impl Carried {
+    /// The best of each over all turns.
+    fn best(sink: &str, turns: &[(Carried, f64)]) -> [Figure; 2] {
+        let ours = turns.iter().map(|(ours, _)| ours);
+        let best = Carried {
+            per_s: ours.clone().map(|it| it.per_s).fold(0.0, f64::max),
+            lag: ours.map(|it| it.lag).min().expect("there is at least one turn"),
+        };
+        best.beside(sink, turns.iter().map(|(_, plain)| *plain).fold(0.0, f64::max))
+    }
+
     fn beside(&self, sink: &str, plain: f64) -> [Figure; 2] {
         let rate = |name: &str, value: f64| Measure::new(name, value, "1/s");
         let (ours, peer) = (format!("{sink}_vs_plain"), format!("{sink}_plain"));
