@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use waitroom_core::{Actor, Command, Fresh, Reply, Settings};
+use waitroom_core::{Actor, Command, Fresh, Millis, Reply, Settings};
 use waitroom_engine::{Config, Engine, RoomHandle, Vault};
 use waitroom_store::file::Options;
 use waitroom_store::{FileStore, RoomName, Seams, Store};
@@ -19,11 +19,16 @@ pub fn engine(folder: &Path) -> Outcome<Engine<FileStore>> {
     Ok(Engine::new(Arc::new(store), seams, Config::new("bench", Arc::new(NoVault))))
 }
 
+/// Longer than any benchmark runs: nobody beats here, and nobody is to lapse for it.
+const SILENCE: Millis = Millis(3_600_000);
+
 /// A room in which everybody queues and nobody is let in.
 pub async fn room<S: Store>(engine: &Engine<S>, name: &str) -> Outcome<RoomHandle> {
     let name = RoomName::parse(name).or_fail(|| format!("name a room {name}"))?;
     let room = engine.open(&name).await.or_fail(|| format!("open the room {name}"))?;
-    let settings = Box::new(Settings { rate: None, queue_all: true, ..Settings::default() });
+    let settings =
+        Settings { rate: None, queue_all: true, heartbeat_timeout: SILENCE, ..Settings::default() };
+    let settings = Box::new(settings);
     let configure = Command::Configure { settings, by: Actor::new("bench") };
     let answer = room.send(configure).await.or_fail(|| format!("configure the room {name}"))?;
     match answer.reply {
