@@ -69,13 +69,12 @@ impl SinkFigures {
 }
 
 impl RoomFigures {
-    /// The relay knows of events up to `head`, and those after `at` wait since then.
-    pub(crate) fn reads(&self, head: u64, since_ms: u64) {
-        self.head.fetch_max(head, Relaxed);
-        self.since_ms.store(since_ms, Relaxed);
+    /// The oldest event behind `at` waits since then.
+    pub(crate) fn waits_since(&self, ms: u64) {
+        self.since_ms.store(ms, Relaxed);
     }
 
-    /// The log went on while older events wait.
+    /// The log reaches up to `head`.
     pub(crate) fn grows(&self, head: u64) {
         self.head.fetch_max(head, Relaxed);
     }

@@ -1,8 +1,8 @@
 //! What is on its way to a sink: batches of messages, the oldest first.
 //!
 //! While one batch waits for its acknowledgement the next is read, translated and, where the sink
-//! keeps the order of what is under way ([`Sink::AT_ONCE`]), sent. Otherwise a bus would stand idle
-//! while we work, and we while it does.
+//! keeps the order of what is under way ([`Sink::AT_ONCE`]), sent, from one read of the log to the
+//! next. Otherwise a bus would stand idle while we work, and we while it does.
 //! Promise: the relay's progress moves over the oldest batch only, and only when it is acknowledged.
 //! When it fails, everything behind it is called back, and begins again when it has arrived: a
 //! batch that is refused for an hour does not take seven others along each time.
@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -32,10 +32,16 @@ pub(crate) struct Flight<'a, S: Store, K: Sink> {
     backoff: Backoff,
 }
 
+/// What a batch tells of: everything up to `head`, of which the oldest waits since then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Upto {
+    pub head: Head,
+    pub since_ms: u64,
+}
+
 /// A batch, and how far its delivery has come.
 struct Delivery<'a> {
-    /// The event that all is told up to when the batch has arrived.
-    head: Head,
+    upto: Upto,
     /// Shared with the delivery, which is dropped when it is called back.
     messages: Arc<Vec<Message>>,
     /// So many from the front have arrived for good.
@@ -55,21 +61,40 @@ impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
         Flight { relay, deliveries: VecDeque::new(), alone: false, backoff: relay.backoff() }
     }
 
-    /// Puts messages, which tell of everything up to `head`, on their way; waits only while too
-    /// much is under way already.
+    /// Puts messages, which tell of everything up to there, on their way; waits only while too much
+    /// is under way already.
     pub async fn send(
         &mut self,
         messages: Vec<Message>,
-        head: Head,
+        upto: Upto,
         progress: &mut Progress,
         trail: &mut Trail,
     ) -> Result<(), Error> {
         self.settle(K::AT_ONCE.max(1) - 1, progress).await?;
-        trail.sends(head);
+        trail.sends(upto.head);
+        if self.deliveries.is_empty() {
+            progress.figures.waits_since(upto.since_ms);
+        }
         let messages = Arc::new(messages);
-        self.deliveries.push_back(Delivery { head, messages, done: 0, state: State::Here });
+        self.deliveries.push_back(Delivery { upto, messages, done: 0, state: State::Here });
         self.begin().await;
         Ok(())
+    }
+
+    /// How far the log is told when all of it has arrived; none if nothing is under way.
+    pub fn told_up_to(&self) -> Option<Head> {
+        self.deliveries.back().map(|newest| newest.upto.head)
+    }
+
+    /// Waits for something else, and looks after what is under way meanwhile: a delivery that
+    /// nobody polls would keep what it holds of the sink from the other rooms.
+    pub async fn beside<T>(&mut self, other: impl Future<Output = T>) -> T {
+        let mut other = pin!(other);
+        poll_fn(|cx| {
+            self.go_on(cx);
+            other.as_mut().poll(cx)
+        })
+        .await
     }
 
     /// Waits until no more than so many batches are under way.
@@ -162,13 +187,17 @@ impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
             figures.set_trouble(None);
             self.backoff.reset();
         }
-        progress.at = arrived.head;
-        progress.figures.acknowledged(arrived.head.0);
+        progress.at = arrived.upto.head;
+        progress.figures.acknowledged(progress.at.0);
+        if let Some(next) = self.deliveries.front() {
+            progress.figures.waits_since(next.upto.since_ms);
+        }
         if std::mem::take(&mut self.alone) {
             self.begin().await;
         }
         if progress.kept_when.elapsed() >= pace.advance_every {
-            self.relay.keep(progress).await?;
+            let relay = self.relay;
+            self.beside(relay.keep(progress)).await?;
         }
         Ok(())
     }

@@ -218,7 +218,8 @@ impl<S: Store, K: Keeper> Carrying<'_, S, K> {
             figures.set_trouble(None);
             return self.wait(progress).await;
         };
-        progress.figures.reads(newest.head.0, stored[0].at_ms);
+        progress.figures.grows(newest.head.0);
+        progress.figures.waits_since(stored[0].at_ms);
         let mut left = &stored[..];
         while !left.is_empty() {
             let (now, later) = left.split_at(together(left));

@@ -22,7 +22,7 @@ use waitroom_store::{Error, Head, RoomName, SinkName, Store, Stored};
 
 use crate::backoff::Backoff;
 use crate::figures::{RoomFigures, SinkFigures};
-use crate::flight::Flight;
+use crate::flight::{Flight, Upto};
 use crate::message::Message;
 use crate::names::Names;
 use crate::sink::{Filter, Sink};
@@ -95,12 +95,15 @@ impl<S: Store, K: Sink> Relay<S, K> {
         let mut trail = Trail::default();
         loop {
             let error = match self.begin().await {
-                Ok(mut progress) => loop {
-                    match self.round(&mut progress, &mut trail).await {
-                        Ok(()) => backoff.reset(),
-                        Err(error) => break error,
+                Ok(mut progress) => {
+                    let mut flight = Flight::new(self);
+                    loop {
+                        match self.round(&mut progress, &mut flight, &mut trail).await {
+                            Ok(()) => backoff.reset(),
+                            Err(error) => break error,
+                        }
                     }
-                },
+                }
                 Err(error) => error,
             };
             let (room, sink) = (&self.room, &self.name);
@@ -148,26 +151,37 @@ impl<S: Store, K: Sink> Relay<S, K> {
         Ok(Progress { at, kept: at, kept_when: Instant::now(), figures })
     }
 
-    /// Reads what there is and hands it over, or waits for more.
-    async fn round(&self, progress: &mut Progress, trail: &mut Trail) -> Result<(), Error> {
+    /// Reads what there is and hands it over; or, when all is handed over, waits until it has
+    /// arrived and for more.
+    async fn round<'a>(
+        &'a self,
+        progress: &mut Progress,
+        flight: &mut Flight<'a, S, K>,
+        trail: &mut Trail,
+    ) -> Result<(), Error> {
         if let Some(twice) = trail.twice() {
             return self.pass_over(twice, progress, trail).await;
         }
-        let stored = self.store.read(&self.room, progress.at, self.pace.read_bytes).await?;
+        let from = flight.told_up_to().unwrap_or(progress.at);
+        let read = self.store.read(&self.room, from, self.pace.read_bytes);
+        let stored = flight.beside(read).await?;
         let Some(newest) = stored.last() else {
+            flight.settle(0, progress).await?;
             return self.wait(progress, trail).await;
         };
         if !stored.iter().all(|stored| trail.fits(&self.room, stored)) {
+            // Of the log that was: it arrives before anything of the new one is told.
+            flight.settle(0, progress).await?;
             self.went_back(trail);
             return Ok(());
         }
-        progress.figures.reads(newest.head.0, stored[0].at_ms);
-        let (mut batch, mut flight) = (Vec::new(), Flight::new(self));
+        progress.figures.grows(newest.head.0);
+        let mut batch = Vec::new();
+        let mut upto = Upto { head: from, since_ms: stored[0].at_ms };
         for stored in &stored {
-            self.tell(stored, &mut batch, &mut flight, progress, trail).await?;
+            self.tell(stored, &mut upto, &mut batch, flight, progress, trail).await?;
         }
-        flight.send(batch, newest.head, progress, trail).await?;
-        flight.settle(0, progress).await
+        flight.send(batch, upto, progress, trail).await
     }
 
     /// Says that the log is another one by now. Counted at once: how long it takes until the new
@@ -233,10 +247,12 @@ impl<S: Store, K: Sink> Relay<S, K> {
         }
     }
 
-    /// Translates one batch of the log, and sends whenever enough has come together.
+    /// Translates what is behind `upto` in one batch of the log, and sends whenever enough has come
+    /// together.
     async fn tell<'a>(
         &'a self,
         stored: &Stored,
+        upto: &mut Upto,
         batch: &mut Vec<Message>,
         flight: &mut Flight<'a, S, K>,
         progress: &mut Progress,
@@ -247,9 +263,10 @@ impl<S: Store, K: Sink> Relay<S, K> {
             Error::Damaged { why: format!("batch at {}: {damaged:?}", stored.head) }
         })?;
         for (head, event) in (stored.after.0 + 1..).zip(&events) {
-            if head <= progress.at.0 {
+            if head <= upto.head.0 {
                 continue;
             }
+            upto.head = Head(head);
             let place = Place { room: &self.room, head, epoch: Epoch(stored.epoch) };
             let before = batch.len();
             if translate(place, event, &*self.names, batch) == Err(NotKnownYet) {
@@ -267,7 +284,7 @@ impl<S: Store, K: Sink> Relay<S, K> {
             let unwanted = |message: &mut Message| !self.filter.wants(message.kind);
             batch.extract_if(before.., unwanted).for_each(drop);
             if batch.len() >= self.pace.batch {
-                flight.send(std::mem::take(batch), Head(head), progress, trail).await?;
+                flight.send(std::mem::take(batch), *upto, progress, trail).await?;
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use waitroom_outbox::{Filter, Kind, Message, Nameless, Sink, Trouble};
-use waitroom_store::{Retention, Store};
+use waitroom_store::{Head, Retention, Store};
 
 use crate::checker::{Seen, check, expected};
 use crate::house::{House, Recorder, TestRoom, kills, sink_name, soon};
@@ -283,6 +283,36 @@ async fn of_batches_under_way_the_cursor_follows_the_oldest_and_a_failure_calls_
     assert_eq!(four.begun()[6], first + 2, "the oldest by itself");
     assert_eq!(four.begun()[7..], (first + 2..=first + 9).collect::<Vec<_>>()[..], "in order");
     assert_eq!(figures.failures.get(), 2);
+    running.abort();
+    house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bus_is_kept_busy_from_one_read_of_the_log_to_the_next_and_the_lag_is_of_the_oldest() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let begins = room.handle.committed();
+    for _ in 0..6 {
+        room.join().await;
+        // So that each was written at a time of its own.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let name = room.handle.name();
+    let log = house.store.read(name, Head(begins), 1 << 20).await.expect("the log");
+    let four = Four::default();
+    let mut relay = house.relay(&room, "test", four.clone());
+    relay.filter = Filter::of_words(["position.*"]).expect("words");
+    relay.pace.read_bytes = 1;
+    let figures = relay.figures.clone();
+    let lag = || figures.lags(log[5].at_ms + 60_000).into_iter().next().expect("one room");
+    let running = tokio::spawn(async move { relay.run().await });
+    soon("four are under way", || (four.begun().len() == 4).then_some(())).await;
+    assert_eq!(lag().ms, log[5].at_ms + 60_000 - log[0].at_ms);
+    four.told().ends.insert(0, Ok(()));
+    soon("the next one is sent", || (four.begun().len() == 5).then_some(())).await;
+    assert_eq!(lag().ms, log[5].at_ms + 60_000 - log[1].at_ms);
+    four.told().well_from = Some(1);
+    soon("all of it is told", || (lag().ms == 0).then_some(())).await;
     running.abort();
     house.stop().await;
 }
