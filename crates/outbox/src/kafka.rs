@@ -6,17 +6,18 @@ pub(crate) mod publisher;
 pub(crate) mod refusals;
 pub mod sink;
 pub mod source;
+pub(crate) mod tally;
 
 use std::fmt;
 use std::path::PathBuf;
 
 use rdkafka::ClientConfig;
-use rdkafka::producer::FutureProducer;
+use rdkafka::producer::ThreadedProducer;
 
 use crate::sink::Trouble;
 use refusals::Refusals;
 
-pub use sink::{KafkaSink, Topics};
+pub use sink::{KafkaSink, Topics, headers};
 pub use source::KafkaSource;
 
 /// Where the brokers are and who we are there.
@@ -71,7 +72,10 @@ impl Link {
     }
 
     /// A producer that loses nothing and keeps the order: idempotent, all replicas, no time-out.
-    pub(crate) fn producer(&self, refusals: Refusals) -> Result<FutureProducer<Refusals>, Trouble> {
+    pub(crate) fn producer(
+        &self,
+        refusals: Refusals,
+    ) -> Result<ThreadedProducer<Refusals>, Trouble> {
         self.config()?
             .set("enable.idempotence", "true")
             .set("enable.gapless.guarantee", "true")

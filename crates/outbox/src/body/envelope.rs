@@ -3,15 +3,12 @@
 //! Lives here: its fields and the facts in it. A message of a ticket is written from where it lies:
 //! no map, and no text of its own for an id or a moment.
 
-use std::fmt;
-
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value};
+use waitroom_core::Ending;
 use waitroom_core::id::TicketId;
-use waitroom_core::when::{YEAR_10_000_MS, utc, utc_text};
-use waitroom_core::{Ending, Timestamp};
 
-use super::{ReadyToken, ending_word};
+use super::{Moment, ReadyToken, Shown, ending_word};
 use crate::message::{About, Fact, Message, MessageId};
 use crate::translate::seconds;
 
@@ -94,30 +91,6 @@ struct OfATicket<'a> {
     user_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_time_seconds: Option<u64>,
-}
-
-/// A moment as it is written, without a text of its own.
-#[derive(Clone, Copy, Debug)]
-struct Moment(Timestamp);
-
-impl Serialize for Moment {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        if self.0.0 >= YEAR_10_000_MS {
-            return to.serialize_str(&utc(self.0.0));
-        }
-        let text = utc_text(self.0.0);
-        to.serialize_str(str::from_utf8(&text).expect("digits and signs are ASCII"))
-    }
-}
-
-/// Something as people read it, without a text of its own.
-#[derive(Debug)]
-struct Shown<T>(T);
-
-impl<T: fmt::Display> Serialize for Shown<T> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&self.0)
-    }
 }
 
 fn of_a_ticket<'a>(about: &'a About, fact: &'a Fact, ready: ReadyToken) -> OfATicket<'a> {

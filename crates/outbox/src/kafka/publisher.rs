@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::OwnedHeaders;
-use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord, Producer, PurgeConfig};
+use rdkafka::producer::{BaseRecord, Producer, PurgeConfig, ThreadedProducer};
 use waitroom_store::RoomName;
 
 use super::Link;
 use super::refusals::Refusals;
+use super::tally::Tally;
 use crate::sink::Trouble;
 
 /// A message; its key is the room.
@@ -68,7 +69,7 @@ impl Drop for Stay<'_> {
 ///
 /// What was in it is purged, and what would come in behind that must not overtake it.
 struct OneProducer {
-    producer: FutureProducer<Refusals>,
+    producer: ThreadedProducer<Refusals>,
     refusals: Refusals,
     /// Held for reading while a message is handed over, so that none slips in behind the purge.
     over: RwLock<bool>,
@@ -83,11 +84,11 @@ impl std::fmt::Debug for OneProducer {
 /// Between two looks whether the producer's queue has room again.
 const QUEUE_FULL_WAIT: Duration = Duration::from_millis(5);
 
-type Record<'a> = FutureRecord<'a, str, [u8]>;
+type Record<'a> = BaseRecord<'a, str, [u8], Arc<Tally>>;
 
 /// What becomes of a message that is handed to a producer.
 enum Handed<'a> {
-    OnItsWay(DeliveryFuture),
+    OnItsWay,
     /// There is no room for it now.
     Back(Record<'a>),
     Failed(KafkaError),
@@ -99,8 +100,8 @@ impl OneProducer {
         if *over {
             return Handed::Failed(KafkaError::Canceled);
         }
-        match self.producer.send_result(record) {
-            Ok(sent) => Handed::OnItsWay(sent),
+        match self.producer.send(record) {
+            Ok(()) => Handed::OnItsWay,
             Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
                 Handed::Back(again)
             }
@@ -146,22 +147,14 @@ impl Publisher {
         stay: &Stay<'_>,
         messages: impl Iterator<Item = Outgoing<'a>> + Send,
     ) -> Result<(), KafkaError> {
-        let on_their_way = {
+        let tally = Tally::new();
+        {
             let _turn = self.turn.lock().await;
-            let mut on_their_way = Vec::with_capacity(messages.size_hint().1.unwrap_or_default());
             for message in messages {
-                on_their_way.push(stay.hand_over(message).await?);
-            }
-            on_their_way
-        };
-        for sent in on_their_way {
-            match sent.await {
-                Ok(Ok(_)) => {}
-                Ok(Err((error, _))) => return Err(error),
-                Err(_) => return Err(KafkaError::Canceled),
+                stay.hand_over(message, &tally).await?;
             }
         }
-        Ok(())
+        tally.settled().await
     }
 
     fn producers(&self) -> MutexGuard<'_, Producers> {
@@ -197,14 +190,15 @@ impl Publisher {
 }
 
 impl Stay<'_> {
-    async fn hand_over(&self, message: Outgoing<'_>) -> Result<DeliveryFuture, KafkaError> {
-        let mut record =
-            Record::to(message.topic).key(self.room.as_str()).payload(&message.payload);
+    async fn hand_over(&self, message: Outgoing<'_>, to: &Arc<Tally>) -> Result<(), KafkaError> {
+        let mut record = Record::with_opaque_to(message.topic, to.one_more())
+            .key(self.room.as_str())
+            .payload(&message.payload);
         record.headers = message.headers;
         record.timestamp = message.at_ms.and_then(|it| i64::try_from(it).ok());
         loop {
             match self.producer.hand_over(record) {
-                Handed::OnItsWay(sent) => return Ok(sent),
+                Handed::OnItsWay => return Ok(()),
                 Handed::Back(again) => {
                     record = again;
                     tokio::time::sleep(QUEUE_FULL_WAIT).await;

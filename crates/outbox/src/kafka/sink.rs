@@ -58,12 +58,17 @@ impl Sink for KafkaSink {
     }
 }
 
-fn headers(message: &Message) -> OwnedHeaders {
+/// What goes beside a body. The library copies every name and value.
+pub fn headers(message: &Message) -> OwnedHeaders {
     let header =
         |all: OwnedHeaders, key: &str, value: &str| all.insert(Header { key, value: Some(value) });
     let headers = OwnedHeaders::new_with_capacity(9);
     let headers = header(headers, "timestamp", &utc(message.at.0));
     let headers = header(headers, "content-type", "application/json");
-    let attributes = body::attributes(message).into_iter();
-    attributes.fold(headers, |all, (name, value)| header(all, &format!("ce_{name}"), &value))
+    let mut key = "ce_".to_owned();
+    body::fold_attributes(message, headers, |all, name, value| {
+        key.truncate("ce_".len());
+        key.push_str(name);
+        header(all, &key, value)
+    })
 }
