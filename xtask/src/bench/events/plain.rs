@@ -8,10 +8,11 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{self, stream};
 use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::message::OwnedHeaders;
 use rdkafka::producer::{FutureProducer, FutureRecord};
 use waitroom_outbox::Message;
 use waitroom_outbox::body::{self, ReadyToken};
+use waitroom_outbox::kafka as sink;
 use waitroom_store::Head;
 
 use super::Bench;
@@ -133,10 +134,5 @@ async fn to_topic(bench: &Bench<'_>, brokers: &str, topic: &str, most: u64) -> O
 
 fn kafka_message(message: &Message) -> Option<(String, Vec<u8>, OwnedHeaders)> {
     let (_, body) = body::queue_event(message, ReadyToken::Off)?;
-    let mut headers = OwnedHeaders::new();
-    for (name, value) in body::attributes(message) {
-        let key = format!("ce_{name}");
-        headers = headers.insert(Header { key: &key, value: Some(&value) });
-    }
-    Some((message.id.room.to_string(), body, headers))
+    Some((message.id.room.to_string(), body, sink::headers(message)))
 }
