@@ -82,7 +82,7 @@ impl Link {
             .set("acks", "all")
             .set("message.timeout.ms", "0")
             // Batches fill up by themselves under load; alone, a message waits this long.
-            .set("linger.ms", "5")
+            .set("linger.ms", "1")
             .set("topic.metadata.propagation.max.ms", "10000")
             .create_with_context(refusals)
             .map_err(Trouble::new)

@@ -49,7 +49,7 @@ impl Sink for KafkaSink {
     /// Enough that the brokers' acknowledgements come while later batches are written. The producer
     /// is idempotent: a partition takes nothing whose predecessor it has not got, and with the
     /// first failure everything in the producer is gone.
-    const AT_ONCE: usize = 8;
+    const AT_ONCE: usize = 16;
 
     async fn deliver(&self, batch: &[Message]) -> Result<(), Trouble> {
         let Some(first) = batch.first() else { return Ok(()) };
