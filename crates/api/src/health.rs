@@ -58,7 +58,7 @@ pub fn ready(desk: &Desk, reader: Reader) -> Answering {
 }
 
 impl Obstacle {
-    fn told(&self, reader: Reader) -> String {
+    pub fn told(&self, reader: Reader) -> String {
         match (self, reader) {
             (Obstacle::Draining, _) => "this instance drains; send visitors elsewhere".into(),
             (Obstacle::RoomLost { .. }, Reader::Anybody) => {

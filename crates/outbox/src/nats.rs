@@ -1,10 +1,11 @@
 //! NATS JetStream: events go out to streams, checkouts come in from one.
 //!
-//! Lives here: the connection. [`sink`] publishes, [`source`] consumes.
+//! Lives here: the connection. [`sink`] publishes, [`source`] consumes, `system` says how we are.
 
 pub mod sink;
 pub mod source;
 mod streams;
+mod system;
 mod under_way;
 mod written;
 
@@ -18,6 +19,7 @@ use crate::sink::Trouble;
 pub use sink::NatsSink;
 pub use source::NatsSource;
 pub use streams::Streams;
+pub use system::{System, SystemLine};
 
 /// How long an acknowledgement may take. A bus that needs longer is away.
 const ACK_WITHIN: Duration = Duration::from_secs(5);

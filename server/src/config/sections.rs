@@ -206,6 +206,7 @@ section!(EventsNats {
     replicas: u64 = count(1..=5),
     keep: Duration = span(Duration::from_secs(60)..=10 * YEAR),
     remember: Duration = span(Duration::from_secs(1)..=DAY),
+    system_every: Option<Duration> = |it| or_none(it, span(Duration::from_secs(1)..=DAY)),
     checkouts: bool = flag,
 });
 

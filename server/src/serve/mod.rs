@@ -22,6 +22,7 @@ mod reload;
 mod rooms;
 mod say;
 mod stage;
+mod system;
 mod together;
 mod turns;
 mod upkeep;

@@ -15,7 +15,7 @@ use waitroom_outbox::kafka::{self, KafkaSink, KafkaSource, Mechanism, Topics};
 use waitroom_outbox::mirror::{
     KafkaMirror, Marks, NatsMirror, Place, PostgresMirror, SealKey, Terms,
 };
-use waitroom_outbox::nats::{self, NatsSink, NatsSource, Streams};
+use waitroom_outbox::nats::{self, NatsSink, NatsSource, Streams, SystemLine};
 use waitroom_outbox::postgres::{self, Projection};
 use waitroom_outbox::source::{Checkout, NotEnded, Outcome, Outcomes, Reason, Said, SourceFigures};
 use waitroom_outbox::{
@@ -27,6 +27,7 @@ use waitroom_store::{Clock, Retention, RoomName, SinkName, Store};
 
 use super::hooks::{self, Endpoint};
 use super::installation::House;
+use super::system::Herald;
 use crate::config::{Config, Events, EventsKafka, EventsMirror, KafkaSasl};
 
 /// What runs, until it is stopped.
@@ -73,6 +74,12 @@ pub fn begin<S: Store + Clone>(
         let streams =
             Streams { replicas: of.replicas as usize, keep: of.keep, remember: of.remember };
         let filter = of.events.clone().in_rooms(of.rooms.clone());
+        if let Some(every) = of.system_every {
+            let line = SystemLine::new(link.clone(), instance, of.replicas as usize, of.keep);
+            let (desk, instance) = (desk.clone(), instance.to_owned());
+            let herald = Herald { line, desk, instance, every };
+            begun.tasks.push(tokio::spawn(herald.run()));
+        }
         begun.sink("nats", filter, NatsSink::new(link, ready, streams));
     }
     if let Some(brokers) = &events.kafka.brokers {

@@ -90,6 +90,43 @@ fn the_way_round_on_nats() {
 }
 
 #[test]
+fn an_instance_says_on_nats_how_it_is_what_is_wrong_and_what_it_counts() {
+    let nats = Nats::start();
+    // A database that nobody runs is what is wrong.
+    let server = Instance::with(&[
+        ("WAITROOM_EVENTS_NATS_SERVERS", &nats.url()),
+        ("WAITROOM_EVENTS_NATS_SYSTEM_EVERY", "1s"),
+        ("WAITROOM_EVENTS_POSTGRES_URL", "postgres://waitroom@127.0.0.1:1/waitroom"),
+    ]);
+    opens(&server);
+    let shop = Shop::open("nats", &nats.url(), &server);
+    join(&server, "ana");
+    join(&server, "bo");
+    let of = |kind: &'static str| move |it: &Value| it["body"]["type"] == kind;
+    let health = shop.reads("that it is well", of("system.health"));
+    assert_eq!(health["topic"], "waitingroom.system.health.v1");
+    assert_eq!(health["body"]["data"]["status"], "ready");
+    assert_eq!(health["body"]["queue_id"], Value::Null);
+    assert_eq!(health["headers"]["Nats-Msg-Id"], health["body"]["id"]);
+    assert_eq!(health["headers"]["ce-type"], "waitingroom.system.health.v1");
+    let error = shop.reads("what is wrong", of("system.error"));
+    let data = &error["body"]["data"];
+    assert_eq!(data["sink"], "postgres");
+    assert_eq!(data["state"], "raised");
+    assert_eq!(data["instance"], health["body"]["data"]["instance"]);
+    let sale_has_two = |room: &Value| room["room"] == "sale" && room["joined_total"] == 2;
+    let counted = shop.reads("two who joined", |it| {
+        let rooms = it["body"]["data"]["rooms"].as_array();
+        it["body"]["type"] == "system.metrics"
+            && rooms.is_some_and(|it| it.iter().any(sale_has_two))
+    });
+    let sinks = counted["body"]["data"]["sinks"].as_array().expect("a list");
+    let postgres = sinks.iter().find(|it| it["sink"] == "postgres").expect("it is told of");
+    assert!(postgres["failures_total"].as_u64() > Some(0), "{postgres}");
+    server.stop();
+}
+
+#[test]
 fn the_way_round_on_kafka() {
     let kafka = Kafka::start();
     let server = Instance::with(&[("WAITROOM_EVENTS_KAFKA_BROKERS", &kafka.brokers())]);

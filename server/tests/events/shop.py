@@ -38,14 +38,14 @@ async def nats_shop():
         show(message.subject, dict(message.headers or {}), json.loads(message.data))
 
     # The streams are made by whoever publishes first.
-    for name in ["POSITION_EVENTS", "SESSION_EVENTS", "QUEUE_EVENTS"]:
+    for name in ["POSITION_EVENTS", "SESSION_EVENTS", "QUEUE_EVENTS", "SYSTEM_EVENTS"]:
         while True:
             try:
                 await stream.stream_info(name)
                 break
             except nats.js.errors.NotFoundError:
                 await asyncio.sleep(0.1)
-    for part in ["position", "session", "queue"]:
+    for part in ["position", "session", "queue", "system"]:
         await stream.subscribe(f"waitingroom.{part}.>", cb=heard, ordered_consumer=True)
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
