@@ -133,14 +133,19 @@ impl Notice {
         }
     }
 
-    pub fn text(&self) -> String {
-        let mut text = match self.ahead {
+    /// What there is to say, without the link.
+    pub fn line(&self) -> String {
+        let stands = match self.ahead {
             Some(0) => "You are next in line.".to_owned(),
             Some(1) => "1 person is before you.".to_owned(),
             Some(ahead) => format!("{ahead} people are before you."),
             None => "You can go in now.".to_owned(),
         };
-        text += " Go back to the page where you wait; this message does not keep your place.";
+        stands + " Go back to the page where you wait; this message does not keep your place."
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = self.line();
         if !self.link.is_empty() {
             text += &format!("\n\n{}", self.link);
         }

@@ -132,7 +132,15 @@ fn who_asked_for_it_hears_once_when_the_turn_comes_near_and_the_address_is_gone(
     let text = carriers.reads("a text message", |it| it["by"] == "sms" && it["status"] == 201);
     assert_eq!(text["to"], "+4915112345678");
     let pushed = carriers.reads("a push message", |it| it["by"] == "push");
-    assert_eq!(pushed["message"]["room"], "sale");
+    let message = &pushed["message"];
+    assert_eq!((&message["room"], &message["name"]), (&json!("sale"), &json!("Spring sale")));
+    assert_eq!(
+        (&message["ahead"], &message["title"]),
+        (&json!(0), &json!("Your turn comes near: Spring sale"))
+    );
+    let body = message["body"].as_str().expect("a text");
+    assert!(body.starts_with("You are next in line.") && !body.contains("://"), "{body}");
+    assert_eq!(message["url"], "https://shop.example/spring", "a link is a field of its own");
     assert_eq!(pushed["claims"]["sub"], "mailto:ops@shop.example");
     assert_eq!(pushed["key"], offered["push_key"], "the key that pages are told");
     carriers.reads("the number that does not exist", |it| it["status"] == 404);

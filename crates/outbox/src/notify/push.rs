@@ -46,8 +46,12 @@ const ENDPOINT_BYTES_MAX: usize = 1_024;
 /// An uncompressed point.
 const POINT: usize = 65;
 const AUTH: usize = 16;
-/// One record holds any message of ours.
+/// One record holds any message of ours, and services take no more than this.
 const RECORD: u32 = 4_096;
+/// What is left of it for the message: without the head (salt, sizes, key), the tag and the last byte.
+const PLAIN_MAX: usize = RECORD as usize - (16 + 4 + 1 + POINT) - 16 - 1;
+/// Letters of a room's title that are said. No browser shows more.
+const TITLE_MAX: usize = 120;
 /// How long the service keeps it for a browser that is away. Later it would be a lie.
 const TTL_S: u64 = 15 * 60;
 /// How long a signature says who we are.
@@ -161,13 +165,7 @@ impl Push {
         let reach = self.hosts.reach(&url).ok_or(NotSent::Never)?;
         let manners = Manners { reach, within: self.within, ca: None };
         let line = Line::to(&url, manners, Arc::new(SystemResolver)).map_err(|_| NotSent::Never)?;
-        let said = json!({
-            "room": notice.room.as_str(),
-            "title": notice.subject(),
-            "body": notice.text(),
-            "url": notice.link,
-        });
-        let body = seal(to, said.to_string().as_bytes()).ok_or(NotSent::Never)?;
+        let body = seal(to, message(notice).as_bytes()).ok_or(NotSent::Never)?;
         let now_s = self.clock.wall_ms() / 1_000;
         let vapid = self.key.vapid(&url, &self.subject, now_s).ok_or(NotSent::Never)?;
         let mut headers = HeaderMap::new();
@@ -194,6 +192,25 @@ impl std::fmt::Debug for Push {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Push")
     }
+}
+
+/// In English for whoever shows it as it is; `name` and `ahead` for who says it themselves.
+fn message(notice: &Notice) -> String {
+    let title = notice.title.chars().take(TITLE_MAX).collect();
+    let notice = Notice { title, ..notice.clone() };
+    let said = |url: &str| {
+        let said = json!({
+            "room": notice.room.as_str(),
+            "title": notice.subject(),
+            "body": notice.line(),
+            "url": url,
+            "name": notice.title,
+            "ahead": notice.ahead,
+        });
+        said.to_string()
+    };
+    // Without an address the page is found all the same: the worker knows where it was asked.
+    Some(said(&notice.link)).filter(|it| it.len() <= PLAIN_MAX).unwrap_or_else(|| said(""))
 }
 
 /// One sealed record, with everything that the browser needs to open it before it.
@@ -231,6 +248,25 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_fits_into_one_record_whatever_the_room_is_called() {
+        let room = waitroom_store::RoomName::parse(&"r".repeat(40)).expect("a name");
+        let link = format!("https://shop.example/{}", "x".repeat(2_000));
+        for letter in ["a", "\u{1}", "\"", "🎫"] {
+            for link in ["https://shop.example/", &link, &"\"".repeat(2_048)] {
+                let (title, link) = (letter.repeat(2_048 / letter.len()), link.to_owned());
+                let ticket = String::new();
+                let notice = Notice { room: room.clone(), title, ahead: Some(1), link, ticket };
+                let said = message(&notice);
+                assert!(said.len() <= PLAIN_MAX, "{}", said.len());
+                let said: serde_json::Value = serde_json::from_str(&said).expect("whole");
+                assert_eq!(said["ahead"], 1);
+                let kept = said["url"] == notice.link;
+                assert_eq!(kept, !notice.link.contains('"'), "left out only where it must be");
+            }
+        }
+    }
 
     #[test]
     fn only_listed_services_are_called_and_only_as_they_are() {
