@@ -85,7 +85,7 @@ impl Preview {
             privacy_url: Some("privacy.html"),
             theme: theme.as_ref(),
             template: template.as_ref(),
-            notices: &[By::Email, By::Sms],
+            notices: &[By::Push, By::Email, By::Sms],
         };
         fs::create_dir_all(&self.to).map_err(|error| unwritable(&self.to, &error))?;
         for state in STATES {

@@ -4,6 +4,7 @@
 //! | address | who answers |
 //! |---|---|
 //! | `/.waitroom/wait` | the page without JavaScript |
+//! | `/.waitroom/push/worker.js` | the service worker of pages whose room pushes |
 //! | `/.waitroom/gate/check`, and `/gate/check` where no site is | the verdict for other proxies |
 //! | `/.waitroom/…` | the visitor API, as on its own listener, without the prefix |
 //! | anything else on a host of a site | the gate |
@@ -36,7 +37,7 @@ use crate::negotiate::Taste;
 use crate::proxy::Going;
 use crate::remote::{self, Caller};
 use crate::verdict::Verdict;
-use crate::{BASE, check, render, target, wait};
+use crate::{BASE, check, push, render, target, wait};
 
 /// Answers the requests of one connection.
 #[derive(Clone, Debug)]
@@ -120,6 +121,7 @@ impl Front {
                 let gate = self.gate.clone();
                 Answer::Later(Box::pin(async move { wait::wait(&gate, &head, client).await }))
             }
+            push::PATH => now(push::worker(&head)),
             rest if rest.starts_with(check::PATH) => self.check(&head, BASE.len()),
             _ => {
                 let mut head = head;

@@ -40,6 +40,7 @@ pub mod origin;
 pub mod page;
 mod path;
 mod proxy;
+mod push;
 mod reach;
 pub mod remote;
 mod render;

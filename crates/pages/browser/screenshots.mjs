@@ -31,14 +31,15 @@ const shots = STATES.flatMap(state => [
   .concat([{ name: "waiting-contrast", state: "waiting", contrast: "more" }, { name: "waiting-theme", state: "waiting", theme, template },
     { name: "waiting-theme-dark", state: "waiting", theme, template, colorScheme: "dark" },
     { name: "message-phone", state: "waiting", viewport: PHONE, message: "Row 12 to 18 are gone. Standing places are still there." },
-    { name: "leave-phone", state: "waiting", viewport: PHONE, press: "leave" }, { name: "small-phone", state: "waiting", viewport: { width: 320, height: 568 } }])
+    { name: "leave-phone", state: "waiting", viewport: PHONE, press: "leave" }, { name: "word-light", state: "waiting", press: "word" },
+    { name: "word-phone", state: "waiting", viewport: PHONE, press: "word" }, { name: "word-rtl", state: "waiting", viewport: PHONE, press: "word", language: "ar", colorScheme: "dark" }, { name: "small-phone", state: "waiting", viewport: { width: 320, height: 568 } }])
   .filter(({ name }) => !only || name.includes(only));
 
 const browser = await openBrowser(), renderer = openRenderer();
 for (const shot of shots) {
   const now = Date.now();
   const page = await renderer.render({ state: shot.state, accept_language: shot.language || "en", theme: shot.theme, template: shot.template,
-    message: shot.message, now_ms: now, refresh_s: 10, draw: shot.state === "draw" ? "verifiable" : undefined, privacy_url: "/privacy",
+    message: shot.message, now_ms: now, notices: shot.press === "word" ? ["push", "email", "sms"] : [], refresh_s: 10, draw: shot.state === "draw" ? "verifiable" : undefined, privacy_url: "/privacy",
     ...(shot.title ? { title: shot.title } : {}) });
   if (page.mistakes) throw new Error(JSON.stringify(page.mistakes));
   const context = await browser.newContext({ viewport: shot.viewport || DESK, colorScheme: shot.colorScheme || "light", deviceScaleFactor: 1,
@@ -49,7 +50,8 @@ for (const shot of shots) {
     headers: { "Content-Security-Policy": page.content_security_policy } }));
   const tab = await context.newPage();
   tab.on("pageerror", error => { throw error; });
-  await tab.goto("http://waitroom.example/");
+  // Only a page that came by https is offered everything.
+  await tab.goto("https://waitroom.example/");
   if (shot.press) await tab.click(`#${shot.press}`);
   await tab.screenshot({ path: join(folder, `${shot.name}.png`) });
   await context.close();

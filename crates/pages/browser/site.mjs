@@ -14,6 +14,8 @@ import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
 
 const KEY = "browser-test-owner-key";
+// The rooms in which a message can be asked for; which ways a page offers, its test says.
+const NOTIFYING = "word,form,push,way,speaks,back,own-worker,denied,foreign,cannot,can-mail";
 
 export const openSite = async renderer => {
   const program = process.env.WAITROOM_BIN;
@@ -28,6 +30,14 @@ export const openSite = async renderer => {
     ask.on("end", () => { texts.push(JSON.parse(body)); answer.writeHead(204); answer.end(); });
   });
   await new Promise(done => carrier.listen(0, "127.0.0.1", done));
+  // Who carries pushes to browsers: what came, sealed as it is.
+  const came = [], pusher = createServer((ask, answer) => {
+    const parts = [];
+    ask.on("data", more => parts.push(more));
+    ask.on("end", () => { came.push({ path: ask.url, headers: ask.headers, body: Buffer.concat(parts) }); answer.writeHead(201); answer.end(); });
+  });
+  await new Promise(done => pusher.listen(0, "127.0.0.1", done));
+  const pushAt = `127.0.0.1:${pusher.address().port}`;
   const secret = join(data, "sms.secret");
   writeFileSync(secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n");
 
@@ -35,10 +45,10 @@ export const openSite = async renderer => {
     const { public: open, admin, grpc } = addresses;
     server = spawn(program, ["serve", "--dev", "--addresses-json", "--public", open, "--admin", admin, "--grpc", grpc, "--data", data], {
       env: { ...process.env, WAITROOM_ADMIN_KEY: KEY, WAITROOM_LIMITS_JOIN: "none", WAITROOM_LIMITS_STATUS: "none",
-        WAITROOM_LIMITS_HEARTBEAT: "none", WAITROOM_LIMITS_SESSION: "none", WAITROOM_NOTIFY_ROOMS: "word,form", WAITROOM_NOTIFY_NEAR_AHEAD: "1",
+        WAITROOM_LIMITS_HEARTBEAT: "none", WAITROOM_LIMITS_SESSION: "none", WAITROOM_NOTIFY_ROOMS: NOTIFYING, WAITROOM_NOTIFY_NEAR_AHEAD: "1",
         WAITROOM_NOTIFY_NEAR_WAIT: "0s", WAITROOM_NOTIFY_SMTP: "127.0.0.1:1", WAITROOM_NOTIFY_FROM: "queue@shop.example",
         WAITROOM_NOTIFY_SMS_URL: `http://127.0.0.1:${carrier.address().port}/sms`, WAITROOM_NOTIFY_SMS_SECRET_FILE: secret,
-        WAITROOM_NOTIFY_ALLOW_PRIVATE: "true" }, stdio: ["ignore", "pipe", "pipe"] });
+        WAITROOM_NOTIFY_PUSH_SUBJECT: "mailto:ops@shop.example", WAITROOM_NOTIFY_PUSH_HOSTS: pushAt, WAITROOM_NOTIFY_ALLOW_PRIVATE: "true" }, stdio: ["ignore", "pipe", "pipe"] });
     let said = "";
     server.stderr.on("data", more => { said += more; });
     const line = await new Promise((tell, fail) => {
@@ -105,6 +115,7 @@ export const openSite = async renderer => {
 
   const shop = async (ask, answer, url) => {
     const room = url.pathname.split("/")[1];
+    if (room === "worker-of-the-site.js") { answer.writeHead(200, { "Content-Type": "text/javascript" }); return answer.end("// It works."); }
     if (!rooms.has(room)) { answer.writeHead(404); return answer.end(); }
     const pass = url.searchParams.get("wr_pass");
     if (pass && await passHolds(pass, room)) {
@@ -125,7 +136,9 @@ export const openSite = async renderer => {
     if (!url.pathname.startsWith("/.waitroom/")) return shop(ask, answer, url).catch(failed);
     if (blocked.has(url.pathname.split("/").pop())) { answer.writeHead(404); return answer.end(); }
     const [host, port] = addresses.public.split(":");
-    const on = request({ host, port, path: ask.url.slice("/.waitroom".length), method: ask.method, headers: ask.headers }, back => {
+    // The worker is the gate's, which knows it by its whole address.
+    const path = url.pathname.startsWith("/.waitroom/push/") ? ask.url : ask.url.slice("/.waitroom".length);
+    const on = request({ host, port, path, method: ask.method, headers: ask.headers }, back => {
       answer.writeHead(back.statusCode, back.headers);
       back.pipe(answer);
     });
@@ -148,12 +161,12 @@ export const openSite = async renderer => {
   await new Promise(done => proxy.listen(0, "127.0.0.1", done));
 
   return {
-    url: `http://127.0.0.1:${proxy.address().port}`, blocked, sold, texts, operate, crowd, visitor, kill, start,
+    url: `http://127.0.0.1:${proxy.address().port}`, blocked, sold, texts, pushes: { url: `http://${pushAt}`, came }, operate, crowd, visitor, kill, start,
     // A room of this name; `shown` is what the page is told besides (a title, a message, a theme).
     room: async (name, settings = {}, shown = {}) => {
       await operate("PUT", name, { queue_all: true, rate: null, max_active: 1000, target_url: `/${name}/`, ...settings });
       rooms.set(name, shown);
     },
-    close: async () => { carrier.closeAllConnections(); carrier.close(); proxy.closeAllConnections(); proxy.close(); await kill(); rmSync(data, { recursive: true, force: true }); },
+    close: async () => { for (const one of [carrier, pusher]) { one.closeAllConnections(); one.close(); } proxy.closeAllConnections(); proxy.close(); await kill(); rmSync(data, { recursive: true, force: true }); },
   };
 };

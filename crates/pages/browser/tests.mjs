@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { complaints, openBrowser, openPersistent, openRenderer } from "./parts.mjs";
+import { pushTests } from "./push.mjs";
 import { openSite } from "./site.mjs";
 
 const only = process.argv[2];
@@ -319,7 +320,7 @@ test("maintenance keeps every place and says what is done", async context => {
 });
 
 test("who asks for a message before their turn gets it, and can take the wish back", async context => {
-  await site.room("word", {}, { notices: ["email", "sms", "push"] });
+  await site.room("word", {}, { notices: ["email", "sms"] });
   await site.crowd("word", 3);
   const page = await opened(context, "/word/");
   await place(page, 4);
@@ -329,17 +330,17 @@ test("who asks for a message before their turn gets it, and can take the wish ba
   };
   const before = await page.locator("#ticket").boundingBox();
   await page.click("#word");
-  assert.deepEqual(await page.locator("#by option").allInnerTexts(), ["E-mail address", "Mobile number with country code"]);
+  assert.deepEqual(await page.locator("#ways label").allInnerTexts(), ["E-mail address", "Mobile number with country code"]);
   assert.equal(await page.evaluate(() => document.activeElement.id), "to", "it can be written at once");
   assert.deepEqual(await complaints(page), []);
   // What is no address is said, and nothing is kept.
-  await page.selectOption("#by", "sms");
+  await page.check("#ways [value=sms]");
   await says(page, "to_label", "Mobile number with country code");
   await page.fill("#to", "12");
   await page.keyboard.press("Enter");
   await says(page, "wish_wrong", "This did not work. Please check what you entered.");
   assert.equal(await wish(), null);
-  await page.selectOption("#by", "email");
+  await page.check("#ways [value=email]");
   await page.fill("#to", "ana@shop.example.org");
   await page.click("#wish_yes");
   await says(page, "worded", "You will get a message when your turn is near. Come back to this page then.");
@@ -354,7 +355,7 @@ test("who asks for a message before their turn gets it, and can take the wish ba
   await soon("the wish is gone", wish, null);
   // And the other way: the message comes when one more has gone in.
   await page.click("#word");
-  await page.selectOption("#by", "sms");
+  await page.check("#ways [value=sms]");
   await page.fill("#to", "+49 151 12345678");
   await page.click("#wish_yes");
   await soon("the wish arrives", wish, "waiting");
@@ -397,7 +398,7 @@ test("the form for a message closes as one wants it, and says what went wrong", 
   await closed();
   // What somebody wrote and what is wrong with it; another time nothing of that is left.
   await open();
-  await page.selectOption("#by", "sms");
+  await page.check("#ways [value=sms]");
   await page.fill("#to", "12");
   await page.click("#wish_yes");
   await says(page, "wish_wrong", "This did not work. Please check what you entered.");
@@ -407,7 +408,7 @@ test("the form for a message closes as one wants it, and says what went wrong", 
   await closed();
   // Not the visitor's fault: said so, the form stays with what they wrote, and can be sent again.
   await open();
-  await page.selectOption("#by", "email");
+  await page.check("#ways [value=email]");
   const fails = [route => route.fulfill({ status: 503, contentType: "application/json", body: "{}" }), route => route.abort()];
   for (const fail of fails) {
     await page.fill("#to", "ana@shop.example.org");
@@ -426,6 +427,8 @@ test("the form for a message closes as one wants it, and says what went wrong", 
   await says(page, "worded", "You will get a message when your turn is near. Come back to this page then.");
   assert.equal(await page.inputValue("#to"), "", "the address stays nowhere");
 });
+
+pushTests({ test, site, someone, opened, text, soon, place, says });
 
 test("a place that an operator ended says so", async context => {
   await site.room("ends");

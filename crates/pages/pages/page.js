@@ -122,6 +122,8 @@ const keep = () => {
 
 let answer = null, memory = null, heard = 0, seen = 0, token = null, bearer = false;
 let state = document.documentElement.dataset.state, note = null, entering = false, armed = null, rung = false;
+// How this browser is pushed to, where it can be (push-page.js).
+let push = null;
 try { memory = JSON.parse(stored("localStorage")); } catch { /* not ours */ }
 
 const text = (id, value) => {
@@ -346,7 +348,7 @@ const took = it => {
   listen();
 };
 
-const forget = () => { kept = ""; stored("localStorage", null); stored("sessionStorage", null); };
+const forget = () => { kept = ""; stored("localStorage", null); stored("sessionStorage", null); if (push) push.undo(); };
 
 const tookBoard = board => {
   if (!answer || answer.status !== "waiting" || board.version < memory.since) return;
@@ -531,12 +533,25 @@ $("notify").onclick = async () => {
 
 // A message before one's turn, where the room offers it. What is asked for already, the room knows.
 if ($("word")) {
-  const box = $("wish"), to = $("to"), by = $("by");
-  const ways = () => {
-    to.type = to.autocomplete = by.value === "sms" ? "tel" : "email";
-    text("to_label", t("word_" + by.value));
+  const box = $("wish"), to = $("to"), ways = $("ways"), yes = $("wish_yes");
+  // [[push-page.js]]
+  // One way is no choice, and none is no button.
+  const all = ways.querySelectorAll("input"), by = () => ways.querySelector(":checked");
+  ways.hidden = all.length < 2;
+  $("word").hidden = !box.showModal || !all.length;
+  if (all.length) all[0].checked = true;
+  const chosen = () => {
+    const { value, parentNode } = by(), pushes = value === "push";
+    $("wish_note").hidden = to.hidden = to.disabled = $("to_label").hidden = pushes;
+    $("push_note").hidden = !pushes;
+    // What was wrong with one way is not wrong with another.
+    $("wish_wrong").textContent = "";
+    to.removeAttribute("aria-invalid");
+    if (pushes) return;
+    to.type = to.autocomplete = value === "sms" ? "tel" : "email";
+    text("to_label", parentNode.textContent);
   };
-  let wishes = 0, newest = 0;
+  let wishes = 0, newest = 0, key = null, waits = false;
   // The status of the answer; 0 where none came. An earlier one that comes late changes nothing.
   const wish = async sent => {
     const mine = ++wishes;
@@ -544,28 +559,47 @@ if ($("word")) {
       const { ok, status, body } = await call("notify", "POST", { "Content-Type": "application/json" }, sent);
       if (ok && mine > newest) {
         newest = mine;
-        $("wish_off").hidden = body.notify !== "waiting";
-        $("worded").textContent = body.notify === "waiting" ? t("word_on") : "";
+        key = body.push_key;
+        waits = body.notify === "waiting";
+        $("wish_off").hidden = !waits;
+        $("worded").textContent = waits ? t("word_on") : "";
       }
       return status;
     } catch { return 0; }
   };
   const asked = async sent => {
-    $("wish_yes").disabled = true;
-    const status = await wish(sent), ok = status === 200, wrong = status === 400;
-    $("wish_yes").disabled = false;
-    to.setAttribute("aria-invalid", wrong);
-    $("wish_wrong").textContent = ok ? "" : t(wrong ? "word_wrong" : "error_note");
-    if (!ok) return to.focus();
+    const pushes = sent.channel === "push";
+    let status = 0, why = "error_note";
+    yes.disabled = true;
+    try {
+      if (pushes) sent.subscription = await push.ask(async () => key || (await wish({}), key));
+      status = await wish(sent);
+    } catch (said) { why = said; }
+    const ok = status === 200, wrong = status === 400;
+    if (wrong) why = pushes ? "word_push_failed" : "word_wrong";
+    // What the room does not push to is no longer open to be pushed to.
+    if (push && (ok ? !(pushes && waits) : pushes && (wrong || status && push.made))) push.undo();
+    yes.disabled = false;
+    to.setAttribute("aria-invalid", wrong && !pushes);
+    $("wish_wrong").textContent = ok ? "" : t(why);
+    if (!ok) return (to.disabled ? yes : to).focus();
     to.value = "";
     box.close();
   };
-  $("word").hidden = !box.showModal;
-  by.onchange = ways;
-  $("word").onclick = () => { $("wish_wrong").textContent = ""; to.removeAttribute("aria-invalid"); ways(); box.showModal(); to.focus(); wish({}); };
+  ways.onchange = chosen;
+  $("word").onclick = () => {
+    chosen();
+    box.showModal();
+    (to.disabled ? ways.hidden ? yes : by() : to).focus();
+    wish({});
+  };
   $("wish_no").onclick = () => box.close();
   $("wish_off").onclick = () => asked({ channel: "none" });
-  $("wish_form").onsubmit = event => { event.preventDefault(); asked({ channel: by.value, address: by.value === "sms" ? phone(to.value) : to.value.trim() }); };
+  $("wish_form").onsubmit = event => {
+    event.preventDefault();
+    const way = by().value;
+    asked(way === "push" ? { channel: way } : { channel: way, address: way === "sms" ? phone(to.value) : to.value.trim() });
+  };
 }
 
 $("again").onclick = () => {

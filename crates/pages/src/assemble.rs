@@ -15,13 +15,16 @@ use sha2::{Digest, Sha256};
 use crate::Page;
 use crate::answer::{self, Answer};
 use crate::escape;
-use crate::shown::{State, View, Waiting};
+use crate::shown::{By, State, View, Waiting};
 use crate::template::Variables;
 use crate::words::Words;
 
 const HTML: &str = include_str!("../pages/page.html");
 const CSS: &str = include_str!("../pages/page.css");
 const JS: &str = include_str!("../pages/page.js");
+const PUSH_PAGE: &str = include_str!("../pages/push-page.js");
+/// The line of the script that makes way for what only rooms that push need.
+const PUSH_SLOT: &str = "// [[push-page.js]]";
 
 /// Whether the script begins to ask, or leaves the page as it is until somebody acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,21 +37,33 @@ pub(crate) enum Script<'a> {
 pub(crate) struct Assets {
     pub css: String,
     pub css_hash: String,
-    pub js: String,
-    pub js_hash: String,
+    js: String,
+    js_hash: String,
+    /// The script of rooms that push.
+    push_js: String,
+    push_js_hash: String,
+}
+
+impl Assets {
+    fn script(&self, pushes: bool) -> (&str, &str) {
+        if pushes { (&self.push_js, &self.push_js_hash) } else { (&self.js, &self.js_hash) }
+    }
 }
 
 pub(crate) fn assets() -> &'static Assets {
     static ASSETS: OnceLock<Assets> = OnceLock::new();
     ASSETS.get_or_init(|| {
+        assert!(JS.contains(PUSH_SLOT), "page.js has a place for push-page.js");
         let (css, js) = (bare(&without_blocks(CSS)), bare(JS));
-        Assets { css_hash: hash(&css), js_hash: hash(&js), css, js }
+        let push_js = bare(&JS.replacen(PUSH_SLOT, PUSH_PAGE, 1));
+        let (css_hash, js_hash, push_js_hash) = (hash(&css), hash(&js), hash(&push_js));
+        Assets { css, css_hash, js, js_hash, push_js, push_js_hash }
     })
 }
 
 /// Without indentation, empty lines and lines that are comments. Our script has no text that
 /// spans lines, so this changes nothing; a test runs what is left.
-fn bare(text: &str) -> String {
+pub(crate) fn bare(text: &str) -> String {
     let kept = text.lines().map(str::trim).filter(|it| !it.is_empty() && !it.starts_with("//"));
     kept.collect::<Vec<_>>().join("\n")
 }
@@ -103,6 +118,8 @@ pub(crate) fn document(
     let refresh_s = if view.state == State::Finding { 1 } else { shown.refresh_s };
     let refreshes = shown.refresh_s > 0 && !matches!(view.state, State::Ended | State::Lost);
     let offers = !shown.notices.is_empty();
+    let pushes = shown.notices.contains(&By::Push);
+    let (js, js_hash) = assets.script(pushes);
     let html = fill(HTML, |slot| match slot {
         "lang" => words.tag.to_owned(),
         "dir" => words.direction().to_owned(),
@@ -158,7 +175,7 @@ pub(crate) fn document(
         "word" | "worded" | "wish" => String::new(),
         "footer" => footer(shown, words),
         "data" => escape::json(&data(shown, words, view, script)),
-        "js" => assets.js.clone(),
+        "js" => js.to_owned(),
         "refresh" | "theme" | "noscript" => String::new(),
         other => match other.strip_prefix("w:") {
             Some(key) => escape::html(&words.say(key, &[])),
@@ -170,11 +187,11 @@ pub(crate) fn document(
         write!(styles, " {}", hash(&theme)).expect("a string takes everything");
     }
     let pictures = shown.theme.and_then(|theme| theme.logo_origin()).unwrap_or_default();
-    Page {
-        html,
-        content_security_policy: policy(&assets.js_hash, &styles, &pictures),
-        language: words.tag,
+    let mut policy = policy(js_hash, &styles, &pictures);
+    if pushes {
+        policy += "; worker-src 'self'";
     }
+    Page { html, content_security_policy: policy, language: words.tag }
 }
 
 /// No source but our own: even markup that got past everything else could load and run nothing.
@@ -199,22 +216,21 @@ fn footer(shown: &Waiting<'_>, words: &Words) -> String {
     format!("<a href=\"{}\">{}</a>", escape::html(url), escape::html(&text))
 }
 
-/// Where an address for a word before one's turn is asked for. A dialog: it moves nothing else.
+/// Where a word before one's turn is asked for. A dialog: it moves nothing else. Which of the ways
+/// the browser can go, and so what is hidden, the script says before anybody sees it.
 fn wish(shown: &Waiting<'_>, words: &Words) -> String {
     let say = |key: &str| escape::html(&words.say(key, &[]));
-    let options: String = shown
-        .notices
-        .iter()
-        .map(|it| format!("<option value=\"{}\">{}</option>", it.word(), say(it.label())))
-        .collect();
-    // One way is no choice.
-    let hidden = if shown.notices.len() == 1 { " hidden" } else { "" };
-    let first = shown.notices.first().map(|it| say(it.label())).unwrap_or_default();
+    let way = |by: &By| {
+        let (word, label) = (by.word(), say(by.label()));
+        format!("<label><input type=\"radio\" name=\"by\" value=\"{word}\">{label}</label>")
+    };
+    let ways: String = shown.notices.iter().map(way).collect();
     format!(
         "<dialog id=\"wish\" aria-labelledby=\"wish_head\"><form id=\"wish_form\">\
-         <h2 id=\"wish_head\">{head}</h2><p>{note}</p>\
-         <select id=\"by\" aria-label=\"{head}\"{hidden}>{options}</select>\
-         <label for=\"to\" id=\"to_label\">{first}</label>\
+         <h2 id=\"wish_head\">{head}</h2><p id=\"wish_note\">{note}</p>\
+         <p id=\"push_note\" hidden>{push_note}</p>\
+         <fieldset id=\"ways\"><legend class=\"unseen\">{head}</legend>{ways}</fieldset>\
+         <label for=\"to\" id=\"to_label\"></label>\
          <input id=\"to\" type=\"email\" autocomplete=\"email\" required maxlength=\"254\" \
          aria-describedby=\"wish_wrong\"><p class=\"wrong\" id=\"wish_wrong\" role=\"alert\"></p>\
          <div class=\"actions\"><button id=\"wish_yes\">{yes}</button>\
@@ -222,6 +238,8 @@ fn wish(shown: &Waiting<'_>, words: &Words) -> String {
          <button id=\"wish_no\" type=\"button\" class=\"quiet\">{no}</button></div></form></dialog>\n",
         head = say("word"),
         note = say("word_note"),
+        push_note =
+            if shown.notices.contains(&By::Push) { say("word_push_note") } else { String::new() },
         yes = say("word_yes"),
         off = say("word_off"),
         no = say("close"),
@@ -234,7 +252,7 @@ fn to_query(shown: &Waiting<'_>) -> String {
 }
 
 /// What only the server says: no need to send it to the script as well.
-const NOT_FOR_THE_SCRIPT: [&str; 13] = [
+const NOT_FOR_THE_SCRIPT: [&str; 19] = [
     "wait",
     "code",
     "keep",
@@ -248,6 +266,13 @@ const NOT_FOR_THE_SCRIPT: [&str; 13] = [
     "word_note",
     "word_yes",
     "word_off",
+    "word_email",
+    "word_sms",
+    "word_push",
+    "word_push_note",
+    // These are the worker's.
+    "word_near",
+    "word_back",
 ];
 
 fn data(shown: &Waiting<'_>, words: &Words, view: &View, script: Script<'_>) -> Value {
@@ -256,6 +281,7 @@ fn data(shown: &Waiting<'_>, words: &Words, view: &View, script: Script<'_>) -> 
         .iter()
         .filter(|(key, _)| !NOT_FOR_THE_SCRIPT.contains(&key.as_str()))
         .filter(|(key, _)| !shown.notices.is_empty() || !key.starts_with("word_"))
+        .filter(|(key, _)| shown.notices.contains(&By::Push) || !key.starts_with("word_push"))
         .map(|(key, text)| (key.clone(), json!(text)))
         .collect();
     let because = match script {

@@ -47,19 +47,24 @@ pub struct Waiting<'a> {
 /// A way to reach somebody who does not look at the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
+    /// A notification of the browser itself: no address is asked for, so it is named first.
+    Push,
     Email,
     Sms,
 }
 
 impl By {
-    /// Those of a room's channels that this page can ask an address for.
+    const ALL: [By; 3] = [By::Push, By::Email, By::Sms];
+
+    /// Those of a room's channels that this page can ask for.
     pub fn of_channels(channels: &[&str]) -> Vec<By> {
-        [By::Email, By::Sms].into_iter().filter(|by| channels.contains(&by.word())).collect()
+        By::ALL.into_iter().filter(|by| channels.contains(&by.word())).collect()
     }
 
     /// As the visitor API calls it.
     pub(crate) fn word(self) -> &'static str {
         match self {
+            By::Push => "push",
             By::Email => "email",
             By::Sms => "sms",
         }
@@ -67,6 +72,7 @@ impl By {
 
     pub(crate) fn label(self) -> &'static str {
         match self {
+            By::Push => "word_push",
             By::Email => "word_email",
             By::Sms => "word_sms",
         }

@@ -223,6 +223,17 @@ fn a_session_that_ran_out_frees_its_slot_when_neither_gate_takes_its_pass() {
 }
 
 #[test]
+fn a_gate_elsewhere_has_the_worker_of_the_owners_pages() {
+    let two = Two::start("1h");
+    let path = "/.waitroom/push/worker.js?lang=fr";
+    let (here, there) = (two.edge.get(path, &[]), two.owner.get(path, &[]));
+    assert_eq!((here.status, &here.body), (200, &there.body), "{here:?}");
+    for name in ["content-type", "cache-control", "content-security-policy"] {
+        assert_eq!(here.header(name), there.header(name), "{name}");
+    }
+}
+
+#[test]
 fn a_gate_that_the_owner_does_not_know_lets_nobody_in() {
     let two = Two::start("1h");
     let (_, pass, _) = two.one_inside_and_one_waiting();

@@ -13,6 +13,7 @@ mod origin;
 mod origins;
 mod other_proxies;
 mod passing;
+mod push;
 mod real;
 mod sessions;
 mod socket;

@@ -2,7 +2,7 @@ use crate::{WAITS, shown};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
-use waitroom_pages::{Page, STATES, Theme, Waiting, preview, privacy, waiting};
+use waitroom_pages::{By, Page, STATES, Theme, Waiting, preview, privacy, waiting};
 
 /// What stands between each `<tag…>` and `</tag>`.
 fn insides<'a>(html: &'a str, tag: &str) -> Vec<(&'a str, &'a str)> {
@@ -65,6 +65,25 @@ fn every_page_names_exactly_its_own_script_and_styles_by_hash() {
     }
     check(&waiting(&shown()));
     check(&privacy(&shown()));
+}
+
+#[test]
+fn only_a_page_that_can_push_has_the_script_for_it_and_may_start_a_worker() {
+    let ways: [(&[By], bool); 4] = [
+        (&[], false),
+        (&[By::Email, By::Sms], false),
+        (&[By::Push], true),
+        (&[By::Push, By::Email, By::Sms], true),
+    ];
+    for (notices, pushes) in ways {
+        let page = waiting(&Waiting { answer: Some(WAITS), notices, ..shown() });
+        check(&page);
+        let own = if pushes { vec!["'self'"] } else { vec![""] };
+        assert_eq!(sources(&page, "worker-src"), own);
+        assert_eq!(page.html.contains("serviceWorker"), pushes);
+        assert_eq!(page.html.contains("\"word_push_denied\":"), pushes, "nor the words");
+        assert!(!page.html.contains("[["), "every slot is filled");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ const BYTES_MAX: u64 = 15 * 1024;
 fn the_page_is_under_fifteen_kilobytes_compressed_in_every_language() {
     let pages: Vec<String> = languages()
         .map(|(tag, _)| {
-            let notices = &[By::Email, By::Sms];
+            let notices = &[By::Push, By::Email, By::Sms];
             let answer = Some(WAITS);
             waiting(&Waiting { accept_language: tag, answer, notices, ..shown() }).html
         })
