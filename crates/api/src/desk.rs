@@ -37,6 +37,7 @@ use crate::metrics::Metrics;
 use crate::problem::{Code, Problem};
 use crate::pulse::Pulse;
 use crate::told::{Newest, Told};
+use crate::unopened::Unopened;
 
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -238,6 +239,8 @@ pub struct Manners {
 pub struct Desk {
     /// By name. A few hundred at most: looked through by halves, which beats any hash.
     rooms: ArcSwap<Vec<Arc<RoomDesk>>>,
+    /// Those that should be there and cannot be opened.
+    pub unopened: Unopened,
     opening: tokio::sync::Mutex<()>,
     pub installation: Arc<dyn Installation>,
     pub signatures: Signatures,
@@ -304,6 +307,7 @@ impl Desk {
     ) -> Desk {
         Desk {
             rooms: ArcSwap::default(),
+            unopened: Unopened::default(),
             opening: tokio::sync::Mutex::default(),
             installation,
             signatures,
@@ -331,6 +335,9 @@ impl Desk {
         let rooms = self.rooms.load();
         let found = rooms.binary_search_by(|room| room.name().as_str().cmp(name));
         found.map(|at| rooms[at].clone()).map_err(|_| {
+            if let Some(problem) = self.unopened.problem(name) {
+                return problem;
+            }
             let name: String = name.chars().take(64).collect();
             Problem::new(Code::RoomUnknown, format!("no room is called {name:?}"))
         })
@@ -376,6 +383,7 @@ impl Desk {
             }
             rooms
         });
+        self.unopened.forget(name);
         Ok(room)
     }
 

@@ -1,8 +1,10 @@
 //! Whether this instance lives, and whether visitors may be sent to it.
 //!
 //! Alive means that it answers. Ready is the balancer's question: no while it drains, or while a
-//! room has lost its store; before its rooms are open it answers nobody. The answer says why; on the public listener it
-//! names no room, because which rooms there are is nobody's business.
+//! room has lost its store; before its rooms are open it answers nobody. A room that cannot be opened
+//! is no reason to send the visitors of all others away: it is told, and the instance is ready, as long
+//! as any room is open. The answer says why; on the public listener it names no room, because which
+//! rooms there are is nobody's business.
 
 use http::StatusCode;
 use serde_json::json;
@@ -26,6 +28,8 @@ pub enum Obstacle {
         room: String,
         why: String,
     },
+    /// There are rooms, and none of them can be opened.
+    NoneOpen,
 }
 
 /// All that stands in the way; nothing when the instance is ready.
@@ -38,6 +42,9 @@ pub fn obstacles(desk: &Desk) -> Vec<Obstacle> {
         let why = room.handle().figures().trouble()?;
         Some(Obstacle::RoomLost { room: room.name().to_string(), why })
     }));
+    if desk.rooms().is_empty() && !desk.unopened.is_empty() {
+        found.push(Obstacle::NoneOpen);
+    }
     found
 }
 
@@ -46,15 +53,32 @@ pub fn live() -> Answering {
 }
 
 pub fn ready(desk: &Desk, reader: Reader) -> Answering {
-    let obstacles = obstacles(desk);
-    if obstacles.is_empty() {
-        return Answering::Now(visitor::json(StatusCode::OK, br#"{"status":"ready"}"#.to_vec()));
-    }
-    let mut because: Vec<String> = obstacles.iter().map(|it| it.told(reader)).collect();
+    let mut because: Vec<String> = obstacles(desk).iter().map(|it| it.told(reader)).collect();
     because.dedup();
-    let document = json!({ "status": "not_ready", "because": because });
-    let body = document.to_string().into_bytes();
-    Answering::Now(visitor::json(StatusCode::SERVICE_UNAVAILABLE, body))
+    let (status, mut document) = match because.is_empty() {
+        true => (StatusCode::OK, json!({ "status": "ready" })),
+        false => {
+            let document = json!({ "status": "not_ready", "because": because });
+            (StatusCode::SERVICE_UNAVAILABLE, document)
+        }
+    };
+    let except = unopened(desk, reader);
+    if !except.is_empty() {
+        document["except"] = except.into();
+    }
+    Answering::Now(visitor::json(status, document.to_string().into_bytes()))
+}
+
+fn unopened(desk: &Desk, reader: Reader) -> Vec<String> {
+    let rooms = desk.unopened.rooms();
+    match reader {
+        Reader::Anybody if rooms.is_empty() => Vec::new(),
+        Reader::Anybody => vec!["a room cannot be opened; it is tried again by itself".into()],
+        Reader::Operator => rooms
+            .iter()
+            .map(|(room, why)| format!("room \"{room}\" cannot be opened (WR-2105): {why}"))
+            .collect(),
+    }
 }
 
 impl Obstacle {
@@ -67,6 +91,7 @@ impl Obstacle {
             (Obstacle::RoomLost { room, why }, Reader::Operator) => {
                 format!("room {room:?} cannot write to its store: {why}")
             }
+            (Obstacle::NoneOpen, _) => "no room can be opened; it is tried again by itself".into(),
         }
     }
 }

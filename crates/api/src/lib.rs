@@ -27,6 +27,7 @@ pub mod problem;
 pub mod public;
 pub mod quick;
 pub mod request;
+pub mod unopened;
 pub mod visitor;
 
 mod cors;

@@ -3,11 +3,14 @@
 
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::{Owner, Rng, open_on, read_all, room, segment_path};
 use waitroom_store::{
-    FileStore, Head, SimDisk, SinkName, Store, contract_tests::wait, disk::Disk, file::Options,
+    FileStore, Head, SimDisk, SinkName, Store,
+    contract_tests::wait,
+    disk::{Disk, DiskFile},
+    file::Options,
 };
 
 fn small() -> Options {
@@ -218,4 +221,33 @@ fn a_dead_sink_holds_the_log_until_its_cap_then_trimming_goes_on() {
     wait(store.trim(&owner.room, owner.tip.head)).expect("nothing holds it");
     let (bytes, segments) = store.journal_size();
     assert!(segments <= 2, "{bytes} bytes in {segments} segments");
+}
+
+#[test]
+fn a_snapshot_that_was_put_back_is_found_without_opening_the_store_again() {
+    let disk = SimDisk::new();
+    let (store, _) = open_on(&disk, Options::default()).expect("a new store");
+    let mut owner = Owner::of(store.clone(), "ana");
+    for text in ["one", "two", "three"] {
+        owner.append(1, text.into()).expect("the disk works");
+        owner.snapshot(text);
+    }
+    let limit = wait(store.trim_limit(&owner.room)).expect("readable");
+    wait(store.trim(&owner.room, limit)).expect("within the limit");
+    drop((owner, store));
+    let paths = [2, 3].map(|head| PathBuf::from(format!("snapshots/ana/{head:020}.snap")));
+    let good = disk.contents(&paths[1]).expect("there");
+    // One is damaged in its body, which is noticed when it is needed, one in its header.
+    disk.damage(&paths[0], |bytes| *bytes.last_mut().expect("some") ^= 1);
+    disk.damage(&paths[1], |bytes| bytes[0] ^= 1);
+    let (store, _) = open_on(&disk, Options::default()).expect("opens");
+    for _ in 0..2 {
+        let why = wait(store.latest_snapshot(&room("ana"))).expect_err("none is left").to_string();
+        assert!(why.contains("the log up to event 2 was trimmed"), "{why}");
+        assert!(why.contains("snapshots/ana"), "it says where to look: {why}");
+    }
+    let file = disk.create(&paths[1]).expect("it was set aside under another name");
+    file.write_at(0, &good).expect("there is space");
+    let found = wait(store.latest_snapshot(&room("ana"))).expect("readable").expect("one");
+    assert_eq!((found.at, &found.chunks[..]), (Head(3), &[b"three".to_vec()][..]));
 }

@@ -226,7 +226,9 @@ impl Serve {
         let system = System::open(store.clone(), master.clone(), seams.clone(), &instance).await;
         let mut system = system.map_err(|error| {
             Failure::new(Exit::Wrong, format!("the _system log cannot be read: {error}"))
-                .means("the server does not start")
+                .coded("WR-2106")
+                .means("no room can be served without its keys: the server does not start")
+                .advise("mend the store, or restore the newest backup")
         })?;
         let kept: Vec<RoomName> =
             system.rooms().filter_map(|(name, _)| RoomName::parse(name).ok()).collect();
@@ -250,6 +252,31 @@ impl Serve {
             (Some(cluster), Some(among)) => Some(Together::join(cluster, among, &house).await?),
             _ => None,
         };
+        let up = Up { seams, house, kept, exporter, instance };
+        let served = self.attend(config, lines, &up, &mut together).await;
+        // However it ended, also on the way up: leases are given back, so that nobody waits for
+        // them, and the others do not count with us.
+        up.house.engine.stop().await;
+        if let Some(together) = together {
+            together.leave(&up.house.store).await;
+        }
+        served?;
+        if let Some(exporter) = up.exporter {
+            exporter.finish().await;
+        }
+        say::down();
+        Ok(())
+    }
+
+    /// Opens rooms and doors, serves until it is asked to end, and closes the doors again.
+    async fn attend<S: Store + Clone>(
+        &self,
+        config: Config,
+        lines: Lines,
+        up: &Up<S>,
+        together: &mut Option<Together>,
+    ) -> Result<(), Failure> {
+        let Up { seams, house, kept, instance, .. } = up;
         // Bound before rooms are opened, so that a taken port is told at once, and answers know
         // their own address; nobody is answered before the rooms are there.
         let public = bind(&config, Door::Public, config.server.public)?;
@@ -260,34 +287,35 @@ impl Serve {
             admin: admin.as_ref().map(Listener::local_addr),
             grpc: services.as_ref().map(Listener::local_addr),
         };
-        let fresh_key = owner_key(&config, &house).await?;
-        let signatures = keys::signatures(&house, &config, seams.clock.wall_ms() / 1_000).await?;
+        let fresh_key = owner_key(&config, house).await?;
+        let signatures = keys::signatures(house, &config, seams.clock.wall_ms() / 1_000).await?;
         // Before somebody's site plain HTTP says nothing about who asks.
         let keyless = config.server.dev && self.protects.is_none();
         let manners = plan::manners(&config, addresses.public, keyless);
         let desk = Arc::new(Desk::new(house.clone(), signatures, manners, seams.clock.clone()));
         plan::metrics(&config, &desk, &public, admin.as_ref(), services.as_ref());
-        if let Some(together) = &mut together {
-            together.attend(&house, &desk);
+        if let Some(together) = together {
+            together.attend(house, &desk);
         }
         let rooms = rooms::open(&desk, kept, &config.rooms, config.server.dev).await;
         let rooms = rooms.map_err(|problem| {
             let room = problem.room.as_ref().map(RoomName::as_str).unwrap_or("?");
-            let said = format!("room {room:?} could not be opened: {}", problem.detail);
+            let said = format!("room {room:?} cannot be set up: {}", problem.detail);
             Failure::new(Exit::Wrong, said).means("the server does not start")
         })?;
+        let opening = tokio::spawn(rooms::keep_trying(desk.clone(), config.rooms.clone()));
 
         house.cluster.iter().for_each(|cluster| cluster.is_up());
-        let secrets = keys::gate(&house).await?;
+        let secrets = keys::gate(house).await?;
         let gate = Gate::new(desk.clone(), config.sites.clone(), &secrets)
             .map_err(|why| Failure::new(Exit::Wrong, why).means("the server does not start"))?;
         let gate = Arc::new(gate);
         let known: Arc<dyn GateDesk> = gate.clone();
         let _ = desk.gate.set(Arc::downgrade(&known));
 
-        let endpoints = hooks::open(&config, &house).await?;
-        let outbox = outbox::begin(&config, &house, &desk, endpoints, &instance);
-        let notices = notices::open(&config, &house).await?.map(|office| {
+        let endpoints = hooks::open(&config, house).await?;
+        let outbox = outbox::begin(&config, house, &desk, endpoints, instance);
+        let notices = notices::open(&config, house).await?.map(|office| {
             let known: Arc<dyn NoticeDesk> = office.clone();
             let _ = desk.notices.set(known);
             tokio::spawn(notices::run(office, desk.clone()))
@@ -349,7 +377,7 @@ impl Serve {
         };
         say::stopping(why, config.server.drain);
         // First of all, while visitors are still served here: nobody should notice.
-        if let Some(together) = &together {
+        if let Some(together) = together {
             together.hand_over().await;
         }
         let _ = desk.draining.send(true);
@@ -359,6 +387,7 @@ impl Serve {
                 say::closed(door, &outcome);
             }
         }
+        opening.abort();
         upkeep.abort();
         gate_upkeep.abort();
         outbox.stop().await;
@@ -366,16 +395,18 @@ impl Serve {
             notices.abort();
         }
         house.note_use(true).await;
-        house.engine.stop().await;
-        if let Some(together) = together {
-            together.leave(&house.store).await;
-        }
-        if let Some(exporter) = exporter {
-            exporter.finish().await;
-        }
-        say::down();
         Ok(())
     }
+}
+
+/// What is there before any room is.
+struct Up<S: Store + Clone> {
+    seams: Seams,
+    house: Arc<House<S>>,
+    /// The rooms that the installation has.
+    kept: Vec<RoomName>,
+    exporter: Option<Exporter>,
+    instance: String,
 }
 
 /// Who we are to other processes on the same store. Process ids are the same in every container.

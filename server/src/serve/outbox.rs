@@ -249,7 +249,11 @@ impl Checkout for Sessions {
         Box::pin(async move {
             let never = |reason| Err(NotEnded::Never(reason));
             let Some((room, ticket)) = self.0.find(said.session) else {
-                return never(Reason::UnknownSession);
+                // Kept with its reason, and nobody behind it waits until that room is mended.
+                return match self.0.unopened.is_empty() {
+                    true => never(Reason::UnknownSession),
+                    false => never(Reason::RoomUnavailable),
+                };
             };
             if said.room.as_deref().is_some_and(|name| name != room.name().as_str()) {
                 return never(Reason::OtherRoom);

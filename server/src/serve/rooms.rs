@@ -1,46 +1,117 @@
-//! The rooms of this instance at start: those of the store, those of the file, and the one of
-//! development.
+//! The rooms of this instance: those of the store, those of the file, and the one of development,
+//! opened at start; and those that could not be, tried again until they are.
+//!
+//! A room that cannot be opened is told, noted with the desk, and costs no other room anything.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use waitroom_api::admin::acting::Deed;
+use waitroom_api::desk::RoomDesk;
 use waitroom_api::{Code, Desk, Problem};
 use waitroom_core::settings::ClaimMode;
 use waitroom_core::{Actor, Command, Millis, Settings};
 use waitroom_store::RoomName;
 
 use super::installation::SERVER;
+use super::say;
 
 /// How long a start waits for a room that has no owner.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
+/// Before rooms that could not be opened are tried again: a store that was away for a moment should
+/// cost people no more than that. Then twice as long each time, up to [`TRY_MAX`]: what needs a
+/// person takes longer, and reading a large room costs something.
+const TRY_AGAIN: Duration = Duration::from_secs(2);
+const TRY_MAX: Duration = Duration::from_secs(30);
 
 /// Who acts when the configuration file is read.
 pub const FILE: &str = "file";
 
-/// Opens every room, gives those of the file their settings, and says how many there are.
+/// Opens every room, gives those of the file their settings, and says how many are open.
 /// A room of the store that the file does not name keeps its settings: it was made by the API.
+/// The error is a mistake of the file: settings that a room cannot take.
 pub async fn open(
     desk: &Desk,
-    kept: Vec<RoomName>,
+    kept: &[RoomName],
     file: &BTreeMap<RoomName, Settings>,
     dev: bool,
 ) -> Result<usize, Problem> {
-    for name in &kept {
-        let room = desk.open(name, SERVER).await?;
-        // An act that was cut off between its event and its audit entry.
-        desk.catch_up(&room).await?;
+    for name in kept {
+        open_kept(desk, name).await;
     }
     for (name, settings) in file {
-        put_patiently(desk, name, settings, FILE).await?;
+        if desk.unopened.rooms().contains_key(name) {
+            continue;
+        }
+        match put_patiently(desk, name, settings, FILE).await {
+            // A new one that could not be made.
+            Err(problem) if desk.room(name.as_str()).is_err() => note(desk, name, &problem),
+            done => done?,
+        }
     }
     if dev && kept.is_empty() && file.is_empty() {
         let name = RoomName::parse("default").expect("it is a room name");
         put_patiently(desk, &name, &dev_settings(), SERVER).await?;
     }
     Ok(desk.rooms().len())
+}
+
+/// Opens a room that the installation has, or notes that it cannot be.
+pub async fn try_open(desk: &Desk, name: &RoomName) -> Option<Arc<RoomDesk>> {
+    match desk.open(name, SERVER).await {
+        Ok(room) => Some(room),
+        Err(problem) => {
+            note(desk, name, &problem);
+            None
+        }
+    }
+}
+
+/// The same for one that was there before this instance.
+async fn open_kept(desk: &Desk, name: &RoomName) -> bool {
+    let Some(room) = try_open(desk, name).await else { return false };
+    desk.catch_up_or_later(&room).await;
+    true
+}
+
+fn note(desk: &Desk, name: &RoomName, problem: &Problem) {
+    if desk.unopened.note(name, &problem.detail) {
+        say::trouble(&say::unopened(name, &problem.detail));
+    }
+}
+
+/// Tries again what could not be opened, until it is aborted. A room of the file gets its settings
+/// when it is open.
+pub async fn keep_trying(desk: Arc<Desk>, file: BTreeMap<RoomName, Settings>) {
+    let mut pause = TRY_AGAIN;
+    loop {
+        if desk.unopened.is_empty() {
+            desk.unopened.more().await;
+            pause = TRY_AGAIN;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => pause = (pause * 2).min(TRY_MAX),
+            // One more: it may be back sooner than the others.
+            () = desk.unopened.more() => {
+                pause = TRY_AGAIN;
+                continue;
+            }
+        }
+        for name in desk.unopened.rooms().keys() {
+            if !open_kept(&desk, name).await {
+                continue;
+            }
+            say::open_after_all(name);
+            if let Some(settings) = file.get(name)
+                && let Err(problem) = put_patiently(&desk, name, settings, FILE).await
+            {
+                say::room_not_reloaded(name, &problem);
+            }
+        }
+    }
 }
 
 /// At start a room may have no owner for a moment: the last one died with its lease, or whoever

@@ -190,6 +190,21 @@ pub fn writes_again(room: &RoomName) {
     info!(%room, "room writes again");
 }
 
+/// Why one room is not served, while the others are.
+pub fn unopened(room: &RoomName, why: &str) -> Failure {
+    Failure::new(Exit::Wrong, format!("room \"{room}\": cannot be opened: {why}"))
+        .coded("WR-2105")
+        .means(
+            "its visitors and operators are answered 503 and nobody is let in; its places are kept; \
+             other rooms are served",
+        )
+        .advise("mend what is named; it is tried again by itself, and no restart is needed")
+}
+
+pub fn open_after_all(room: &RoomName) {
+    info!(%room, "room is open after all");
+}
+
 pub fn trouble(failure: &Failure) {
     error!("{failure}");
 }

@@ -16,8 +16,8 @@ use waitroom_pass::LiveMark;
 use waitroom_store::seal::MasterKey;
 use waitroom_store::{Clock, RoomName, Store};
 
-use super::installation::{House, SERVER};
-use super::{keys, say};
+use super::installation::House;
+use super::{keys, rooms, say};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
 
@@ -25,8 +25,6 @@ use crate::failure::{Exit, Failure};
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(5);
 /// After the `_system` log could not be read.
 const RETRY: Duration = Duration::from_millis(500);
-/// Before a room that could not be opened is tried again: people wait for it at every instance.
-const TRY_AGAIN: Duration = Duration::from_secs(2);
 
 /// What runs besides the rooms, until it is ended.
 #[derive(Debug)]
@@ -146,17 +144,10 @@ impl ClusterDesk for Seen {
 /// Takes over what other instances write, until it is aborted.
 async fn follow_system<S: Store + Clone>(house: Arc<House<S>>, desk: Arc<Desk>) {
     let store = house.engine.store().clone();
-    // Rooms that could not be opened here: they are tried again, whether or not anything is written.
-    let mut closed = Vec::new();
     loop {
         let at = house.system.lock().await.tip().head;
-        let news = store.follow(&RoomName::system(), at);
-        let read = match closed.is_empty() {
-            true => news.await.map(drop),
-            false => tokio::time::timeout(TRY_AGAIN, news).await.map_or(Ok(()), |it| it.map(drop)),
-        };
-        let read = match read {
-            Ok(()) => house.system.lock().await.catch_up().await.map_err(|error| error.to_string()),
+        let read = match store.follow(&RoomName::system(), at).await {
+            Ok(_) => house.system.lock().await.catch_up().await.map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         if let Err(why) = read {
@@ -170,26 +161,18 @@ async fn follow_system<S: Store + Clone>(house: Arc<House<S>>, desk: Arc<Desk>) 
             keys::adopt(&system, &desk.signatures.passes, desk.now_s());
             system.rooms().filter_map(|(name, _)| RoomName::parse(name).ok()).collect()
         };
-        closed = open_all(&desk, rooms, &closed).await;
+        open_all(&desk, rooms).await;
     }
 }
 
-/// Opens what is not open, and says which of it could not be. Where the reason lies here, the room's
-/// task has told the others, so that one of them has it meanwhile; a store that is away, or another
-/// that is writing, is none.
-async fn open_all(desk: &Desk, rooms: Vec<RoomName>, told: &[RoomName]) -> Vec<RoomName> {
-    let mut closed = Vec::new();
+/// Opens what is new. What cannot be opened is noted, and tried again by `rooms::keep_trying`; where
+/// the reason lies here, the room's task has told the others, so that one of them has it meanwhile. A
+/// store that is away, or another that is writing, is none.
+async fn open_all(desk: &Desk, rooms: Vec<RoomName>) {
     for room in rooms {
-        let opened = match desk.room(room.as_str()) {
-            Ok(_) => continue,
-            Err(_) => desk.open(&room, SERVER).await,
-        };
-        if let Err(problem) = opened {
-            if !told.contains(&room) {
-                tracing::warn!(%room, detail = problem.detail, "a new room cannot be opened here");
-            }
-            closed.push(room);
+        let known = desk.room(room.as_str()).is_ok();
+        if !known && !desk.unopened.rooms().contains_key(&room) {
+            rooms::try_open(desk, &room).await;
         }
     }
-    closed
 }

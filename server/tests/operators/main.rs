@@ -15,3 +15,4 @@ mod meddling;
 mod reload;
 mod rooms;
 mod server;
+mod unopened;

@@ -176,6 +176,18 @@ impl Desk {
             None => Ok(()),
         }
     }
+
+    /// The same for a room that was opened just now, where an act may have been cut off between its
+    /// event and its entry. What cannot be written now is written before the next act there.
+    pub async fn catch_up_or_later(&self, room: &RoomDesk) {
+        let mut behind = room.acting.lock().await;
+        *behind = true;
+        // In turn: another instance may be between the two at this moment.
+        if let Ok(turn) = self.installation.begin_turn(room.name()).await {
+            *behind = self.catch_up(room).await.is_err();
+            self.installation.end_turn(room.name(), turn).await;
+        }
+    }
 }
 
 /// Of two documents what is not the same in both; all of the second when there was none before.

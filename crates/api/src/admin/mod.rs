@@ -252,7 +252,8 @@ struct Nothing {}
 
 impl Act {
     fn room(&self) -> Result<Arc<RoomDesk>, Problem> {
-        self.desk.room(self.room.as_deref().unwrap_or_default())
+        let found = self.desk.room(self.room.as_deref().unwrap_or_default());
+        found.map_err(|problem| self.desk.unopened.told_to_operators(problem))
     }
 
     fn said<T: serde::de::DeserializeOwned + Default>(&self) -> Result<T, Problem> {

@@ -19,7 +19,10 @@ use crate::request::bad_field;
 
 pub async fn list(act: Act) -> Result<(StatusCode, Value), Problem> {
     let rooms: Vec<Value> = act.desk.rooms().iter().map(|room| picture(&act.desk, room)).collect();
-    Ok((StatusCode::OK, json!({ "rooms": rooms })))
+    let unopened = act.desk.unopened.rooms();
+    let unopened: Vec<Value> =
+        unopened.iter().map(|(room, why)| json!({ "room": room.as_str(), "why": why })).collect();
+    Ok((StatusCode::OK, json!({ "rooms": rooms, "unopened": unopened })))
 }
 
 pub async fn show(act: Act) -> Result<(StatusCode, Value), Problem> {

@@ -50,7 +50,8 @@ impl Calls {
             return Err(bad_field("session_id", "the id that JoinQueue gave"));
         }
         let found = TicketId::parse(session_id).ok().and_then(|id| self.house.desk.find(id));
-        found.ok_or_else(|| Problem::new(Code::TicketUnknown, ""))
+        let unknown = || Problem::new(Code::TicketUnknown, "");
+        found.ok_or_else(|| self.house.desk.unopened.not_found(unknown()))
     }
 }
 

@@ -25,7 +25,7 @@ families! {
     SLOTS_MAX Gauge "waitroom_slots_max" ["room"] "Slots there are (max_active).";
     RATE Gauge "waitroom_rate_limit_per_second" ["room"] "Admissions a second that the room may make; no series where only operators admit.";
     STATUS Gauge "waitroom_room_status" ["room", "status"] "1, with the room's status in the label.";
-    ROOM_OPEN Gauge "waitroom_room_open" ["room"] "1 while the room can write, 0 while it has lost its store.";
+    ROOM_OPEN Gauge "waitroom_room_open" ["room"] "1 while the room can write, 0 while it has lost its store or cannot be opened.";
     JOINED Counter "waitroom_joined_total" ["room"] "Tickets given since the room was made.";
     ADMISSIONS Counter "waitroom_admissions_total" ["room"] "Admissions since the room was made.";
     NO_SHOWS Counter "waitroom_no_shows_total" ["room"] "Admissions that nobody claimed in time, since the room was made.";

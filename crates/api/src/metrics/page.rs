@@ -18,7 +18,7 @@ use crate::problem::Code;
 pub(super) fn write(desk: &Desk) -> String {
     let mut page = Page::default();
     let rooms = desk.rooms();
-    lengths(&mut page, &rooms);
+    lengths(&mut page, desk, &rooms);
     totals(&mut page, &rooms);
     waits(&mut page, &rooms);
     writers(&mut page, &rooms);
@@ -68,7 +68,7 @@ fn board<V: std::fmt::Display>(
     each(page, family, rooms, |room| figure(room.handle().board_guard().state()));
 }
 
-fn lengths(page: &mut Page, rooms: &Rooms) {
+fn lengths(page: &mut Page, desk: &Desk, rooms: &Rooms) {
     board(page, &f::WAITING, rooms, |state| Some(state.counts().waiting));
     page.family(&f::LANE_WAITING, |series| {
         for room in rooms {
@@ -95,8 +95,14 @@ fn lengths(page: &mut Page, rooms: &Rooms) {
             series.value(&[room.name().as_str(), status], 1);
         }
     });
-    each(page, &f::ROOM_OPEN, rooms, |room| {
-        Some(u8::from(room.handle().figures().trouble().is_none()))
+    page.family(&f::ROOM_OPEN, |series| {
+        for room in rooms {
+            let open = room.handle().figures().trouble().is_none();
+            series.value(&[room.name().as_str()], u8::from(open));
+        }
+        for room in desk.unopened.rooms().keys() {
+            series.value(&[room.as_str()], 0);
+        }
     });
 }
 

@@ -28,7 +28,7 @@ pub async fn session(ask: Box<Ask>, id: String, how: How) -> Result<Response<Bod
     let desk = &ask.desk;
     let unknown = || Problem::new(Code::TicketUnknown, "no room here gave out that ticket");
     let id = TicketId::parse(&id).map_err(|_| unknown())?;
-    let (room, named) = desk.find(id).ok_or_else(unknown)?;
+    let (room, named) = desk.find(id).ok_or_else(|| desk.unopened.not_found(unknown()))?;
     let (by, presented, binding) = who_says(desk, &room, id, named, &ask)?;
     if by.0.as_ref() == "visitor" {
         let who = u128::from_be_bytes(id.to_bytes());

@@ -47,7 +47,7 @@ pub struct RecoveryReport {
     pub cut: Option<Cut>,
     /// Imports that had not finished; they were undone.
     pub half_imports: Vec<RoomName>,
-    /// Snapshot files that were set aside, and why.
+    /// Snapshot files that were set aside, or that the disk does not hand out, and why.
     pub set_aside: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for RecoveryReport {
             write!(f, "\n  undid the unfinished import of {room}; import it again")?;
         }
         for file in &self.set_aside {
-            write!(f, "\n  set aside {file}")?;
+            write!(f, "\n  passed over {file}")?;
         }
         Ok(())
     }

@@ -57,9 +57,9 @@ fn header(removals: u32, snapshot: SnapshotAt) -> [u8; HEADER] {
     header
 }
 
-fn read_header<F: DiskFile>(file: &F) -> Result<(u32, SnapshotAt), String> {
+fn read_header<F: DiskFile>(file: &F) -> Result<(u32, SnapshotAt), Unread> {
     let mut header = [0; HEADER];
-    file.read_at(0, &mut header).map_err(|error| format!("its header cannot be read: {error}"))?;
+    file.read_at(0, &mut header).map_err(Unread::cut("its header is cut off"))?;
     if &header[..8] != MAGIC {
         return Err("it is not a snapshot".into());
     }
@@ -68,7 +68,7 @@ fn read_header<F: DiskFile>(file: &F) -> Result<(u32, SnapshotAt), String> {
     }
     let version = u16::from_le_bytes([header[8], header[9]]);
     if version != VERSION {
-        return Err(format!("it has format version {version}, this release reads {VERSION}"));
+        return Err(format!("it has format version {version}, this release reads {VERSION}").into());
     }
     let removals = u32::from_le_bytes(header[12..16].try_into().expect("four bytes"));
     let at = Head(u64::from_le_bytes(header[16..24].try_into().expect("eight bytes")));
@@ -77,16 +77,22 @@ fn read_header<F: DiskFile>(file: &F) -> Result<(u32, SnapshotAt), String> {
 }
 
 /// Lists what is there when a store opens. Only headers are read; chunks are checked when a
-/// snapshot is loaded. What cannot belong to a room of today is removed or set aside.
+/// snapshot is loaded. What cannot belong to a room of today is removed or set aside. What the disk
+/// does not hand out stays: it is looked for again when its room needs it, and keeps no other room
+/// from being opened.
 pub(crate) fn load<D: Disk>(disk: &D, book: &mut Book<D>) -> io::Result<Vec<String>> {
-    let mut set_aside = Vec::new();
+    let mut unusable = Vec::new();
     for dir in disk.list(Path::new(SNAPSHOTS))? {
         let folder = Path::new(SNAPSHOTS).join(&dir);
         // A folder that is not named like a room is none of ours.
         let Ok(room) = RoomName::parse_stored(&dir) else { continue };
         let known = book.state.rooms.get(&room);
         let mut kept = Vec::new();
-        for name in disk.list(&folder)? {
+        let names = disk.list(&folder).unwrap_or_else(|error| {
+            unusable.push(format!("{}: it cannot be listed: {error}", disk.shown(&folder)));
+            Vec::new()
+        });
+        for name in names {
             let file = folder.join(&name);
             if name.ends_with(TEMPORARY) {
                 disk.remove(&file)?;
@@ -95,7 +101,8 @@ pub(crate) fn load<D: Disk>(disk: &D, book: &mut Book<D>) -> io::Result<Vec<Stri
             if !name.ends_with(SUFFIX) {
                 continue;
             }
-            let why = match (read_header(&disk.open(&file)?), known) {
+            let header = disk.open(&file).map_err(Unread::from);
+            let why = match (header.and_then(|file| read_header(&file)), known) {
                 (Ok((_, snapshot)), Some(known)) if snapshot.at > known.tip.head => {
                     format!("it is ahead of the log, which ends at {}", known.tip.head)
                 }
@@ -110,9 +117,13 @@ pub(crate) fn load<D: Disk>(disk: &D, book: &mut Book<D>) -> io::Result<Vec<Stri
                     disk.remove(&file)?;
                     continue;
                 }
-                (Err(why), _) => why,
+                (Err(unread @ Unread::Away(_)), _) => {
+                    unusable.push(format!("{}: {}", disk.shown(&file), unread.why()));
+                    continue;
+                }
+                (Err(unread), _) => unread.why(),
             };
-            set_aside.push(format!("{}: {why}", disk.shown(&file)));
+            unusable.push(format!("{}: {why}", disk.shown(&file)));
             aside(disk, &file)?;
         }
         kept.sort_by_key(|snapshot| snapshot.at);
@@ -120,7 +131,7 @@ pub(crate) fn load<D: Disk>(disk: &D, book: &mut Book<D>) -> io::Result<Vec<Stri
             book.snapshots.insert(room, kept);
         }
     }
-    Ok(set_aside)
+    Ok(unusable)
 }
 
 fn aside<D: Disk>(disk: &D, file: &Path) -> io::Result<()> {
@@ -250,48 +261,125 @@ fn chunk_crc(len: &[u8; 4], bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The newest snapshot that is whole. Damaged ones are set aside and named in the answer.
+/// The newest snapshot that is whole. Damaged ones are set aside and named in the answer; those that
+/// the disk does not hand out stay where they are, because that may pass.
 pub(crate) fn latest<D: Disk>(
     shared: &Shared<D>,
     room: &RoomName,
 ) -> Result<Option<Snapshot>, Error> {
     let mut passed_over = Vec::new();
+    let mut tried = Vec::new();
+    let mut looked_again = false;
     loop {
-        let (newest, trimmed_to) = {
+        let (next, trimmed_to) = {
             let book = shared.book();
             let trimmed_to =
                 book.state.rooms.get(room).map(|room| room.trimmed_to).unwrap_or_default();
-            (book.newest_snapshot(room), trimmed_to)
+            let kept = book.snapshots.get(room).into_iter().flatten().rev();
+            let next = kept.filter(|it| it.at >= trimmed_to).find(|it| !tried.contains(*it));
+            (next.copied(), trimmed_to)
         };
-        let Some(newest) = newest else {
-            if passed_over.is_empty() || trimmed_to == Head::EMPTY {
+        let Some(next) = next else {
+            if trimmed_to == Head::EMPTY {
                 return Ok(None);
             }
-            return Err(Error::Damaged { why: passed_over.join("; ") });
-        };
-        if newest.at < trimmed_to {
-            passed_over
-                .push(format!("the log after {} was trimmed, up to {trimmed_to}", newest.at));
-            return Err(Error::Damaged { why: passed_over.join("; ") });
-        }
-        let path = path(room, newest.at);
-        let why = match read(&*shared.disk, &path, newest) {
-            Ok(chunks) => {
-                return Ok(Some(Snapshot {
-                    at: newest.at,
-                    chain: newest.chain,
-                    chunks,
-                    passed_over,
-                }));
+            // Somebody may have put one back since the store was opened.
+            if !looked_again && look_again(shared, room) {
+                looked_again = true;
+                continue;
             }
-            Err(why) => format!("{}: {why}", shared.disk.shown(&path)),
+            passed_over.push(format!(
+                "the log up to event {trimmed_to} was trimmed, and no snapshot that reaches there \
+                 can be read from {}",
+                shared.disk.shown(&snapshot_dir(room))
+            ));
+            return Err(Error::Damaged { why: passed_over.join("; ") });
         };
-        shared.alarm(format!("a snapshot is damaged and was set aside: {why}"));
-        passed_over.push(why);
-        let _ = aside(&*shared.disk, &path);
-        if let Some(kept) = shared.book_mut().snapshots.get_mut(room) {
-            kept.retain(|kept| *kept != newest);
+        let path = path(room, next.at);
+        let unread = match read(&*shared.disk, &path, next) {
+            Ok(chunks) => {
+                return Ok(Some(Snapshot { at: next.at, chain: next.chain, chunks, passed_over }));
+            }
+            Err(unread) => unread,
+        };
+        let why = format!("{}: {}", shared.disk.shown(&path), unread.why());
+        tried.push(next);
+        if let Unread::Damaged(_) = unread {
+            shared.alarm(format!("a snapshot is damaged and was set aside: {why}"));
+            let _ = aside(&*shared.disk, &path);
+            if let Some(kept) = shared.book_mut().snapshots.get_mut(room) {
+                kept.retain(|kept| *kept != next);
+            }
         }
+        passed_over.push(why);
+    }
+}
+
+/// Takes note of whole-looking snapshots of a room that were not there, or could not be read, when
+/// the store was opened. Says whether there are any.
+fn look_again<D: Disk>(shared: &Shared<D>, room: &RoomName) -> bool {
+    let dir = snapshot_dir(room);
+    let names = shared.disk.list(&dir).unwrap_or_default();
+    let mut found = Vec::new();
+    for name in names.iter().filter(|name| name.ends_with(SUFFIX)) {
+        let file = shared.disk.open(&dir.join(name)).map_err(Unread::from);
+        found.extend(file.and_then(|file| read_header(&file)).ok());
+    }
+    let mut book = shared.book_mut();
+    let Some(head) = book.state.rooms.get(room).map(|known| known.tip.head) else { return false };
+    let removals = book.state.incarnation(room);
+    let kept = book.snapshots.entry(room.clone()).or_default();
+    let before = kept.len();
+    for (of, snapshot) in found {
+        if of == removals && snapshot.at <= head && !kept.contains(&snapshot) {
+            kept.push(snapshot);
+        }
+    }
+    kept.sort_by_key(|snapshot| snapshot.at);
+    kept.len() > before
+}
+
+/// Why a snapshot cannot be used.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// Its bytes are not what was written.
+    Damaged(String),
+    /// The disk did not hand it out.
+    Away(io::Error),
+}
+
+impl Unread {
+    fn why(&self) -> String {
+        match self {
+            Unread::Damaged(why) => why.clone(),
+            Unread::Away(error) => format!("it cannot be read: {error}"),
+        }
+    }
+
+    /// A file that ends before it should was damaged; any other error is the disk's.
+    fn cut(what: &str) -> impl Fn(io::Error) -> Unread {
+        move |error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Unread::Damaged(format!("{what}: {error}")),
+            _ => Unread::Away(error),
+        }
+    }
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Unread {
+        Unread::Away(error)
+    }
+}
+
+impl From<String> for Unread {
+    fn from(why: String) -> Unread {
+        Unread::Damaged(why)
+    }
+}
+
+impl From<&str> for Unread {
+    fn from(why: &str) -> Unread {
+        Unread::Damaged(why.into())
     }
 }
 
@@ -300,25 +388,25 @@ pub(crate) fn read<D: Disk>(
     disk: &D,
     path: &Path,
     expected: SnapshotAt,
-) -> Result<Vec<Vec<u8>>, String> {
-    let file = disk.open(path).map_err(|error| error.to_string())?;
+) -> Result<Vec<Vec<u8>>, Unread> {
+    let file = disk.open(path)?;
     let (_, found) = read_header(&file)?;
     if found != expected {
         return Err("it is another snapshot than its name says".into());
     }
-    let file_len = file.len().map_err(|error| error.to_string())?;
+    let file_len = file.len()?;
     let mut chunks = Vec::new();
     let mut offset = HEADER as u64;
-    let cut = |error: io::Error| format!("it ends too early: {error}");
+    let cut = Unread::cut("it ends too early");
     loop {
         let mut head = [0; 8];
-        file.read_at(offset, &mut head).map_err(cut)?;
+        file.read_at(offset, &mut head).map_err(&cut)?;
         offset += 8;
         let len = [head[0], head[1], head[2], head[3]];
         let crc = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
         if len == END.to_le_bytes() {
             let mut count = [0; 8];
-            file.read_at(offset, &mut count).map_err(cut)?;
+            file.read_at(offset, &mut count).map_err(&cut)?;
             let whole = crc32fast::hash(&count) == crc
                 && u64::from_le_bytes(count) == chunks.len() as u64
                 && offset + 8 == file_len;
@@ -329,9 +417,9 @@ pub(crate) fn read<D: Disk>(
             return Err("a chunk reaches beyond the end".into());
         }
         let mut chunk = vec![0; chunk_len as usize];
-        file.read_at(offset, &mut chunk).map_err(cut)?;
+        file.read_at(offset, &mut chunk).map_err(&cut)?;
         if chunk_crc(&len, &chunk) != crc {
-            return Err(format!("chunk {} has a wrong checksum", chunks.len()));
+            return Err(format!("chunk {} has a wrong checksum", chunks.len()).into());
         }
         offset += chunk_len;
         chunks.push(chunk);
@@ -345,7 +433,7 @@ pub(crate) fn forget<D: Disk>(shared: &Shared<D>, room: &RoomName) {
     // What cannot be removed now is recognised at the next opening.
     for name in shared.disk.list(&dir).unwrap_or_default() {
         let path = dir.join(name);
-        let header = shared.disk.open(&path).map_err(|error| error.to_string());
+        let header = shared.disk.open(&path).map_err(Unread::from);
         if header.and_then(|file| read_header(&file)).is_ok_and(|(found, _)| found < removals) {
             let _ = shared.disk.remove(&path);
         }

@@ -140,7 +140,8 @@ fn place(ask: &Ask, verb: Verb, id: &str) -> Result<Place, Problem> {
         Verb::Session | Verb::Activity | Verb::EndSession => {
             let unknown = || Problem::new(Code::TicketUnknown, "no queue here has that session");
             let id = TicketId::parse(id).map_err(|_| unknown())?;
-            let (room, named) = ask.desk.find(id).ok_or_else(unknown)?;
+            let found = ask.desk.find(id);
+            let (room, named) = found.ok_or_else(|| ask.desk.unopened.not_found(unknown()))?;
             Ok(Place::Session(Inside { room, id, named }))
         }
         _ => ask.desk.room(id).map(Place::Queue),
