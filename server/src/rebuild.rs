@@ -6,6 +6,7 @@
 //! reading them (`rebuild/fetch.rs`).
 
 mod fetch;
+pub mod known;
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -78,11 +79,12 @@ enum Keys {
 }
 
 impl Keys {
-    fn of(fresh: bool, system: Option<&Fetched>) -> Keys {
-        match (fresh, system) {
-            (false, _) => Keys::WereThere,
-            (true, Some(_)) => Keys::CameAlong,
-            (true, None) => Keys::Missing,
+    /// Where there is an installation already, `lacks` says what it has not.
+    fn of(fresh: bool, system: Option<&Fetched>, lacks: Option<&str>) -> Keys {
+        match (fresh, system, lacks) {
+            (false, _, None) => Keys::WereThere,
+            (true, Some(_), _) => Keys::CameAlong,
+            (false, _, Some(_)) | (true, None, _) => Keys::Missing,
         }
     }
 }
@@ -103,7 +105,8 @@ impl Rebuild {
 
     fn to_folder(&self, out: &mut Out, place: &Place, data: Data) -> Result<Exit, Failure> {
         let (room, fresh) = (&self.room, !data.dir.join("journal").is_dir());
-        let key = SealKey::of(&self.master_key(&data.dir)?);
+        let master = self.master_key(&data.dir)?;
+        let key = SealKey::of(&master);
         let (fetched, proof) = self.fetch(place, &key, &data.dir)?;
         let system = if fresh { self.system(place, &key, &data.dir)? } else { None };
         let store = data.open_or_make()?;
@@ -116,6 +119,11 @@ impl Rebuild {
                 .means("nothing was changed")
                 .advise("rebuild into another data folder"));
         }
+        let lacks = match fresh {
+            true => None,
+            false => now(known::knows(store.clone(), &master, room)).err(),
+        };
+        self.may_lack(lacks.as_deref(), &format!("data folder {}", data.dir.display()))?;
         for file in system.iter().chain([&fetched]) {
             let imported = now(store.import(file.path()));
             imported.map_err(|error| failed(&format!("take in room {room}"), &error))?;
@@ -131,7 +139,7 @@ impl Rebuild {
         if digest != proof.at_tip {
             return Err(fetch::other_digest(room, head));
         }
-        self.tell(out, &fetched, &proof, Keys::of(fresh, system.as_ref()))
+        self.tell(out, &fetched, &proof, Keys::of(fresh, system.as_ref(), lacks.as_deref()))
     }
 
     fn to_redis(&self, out: &mut Out, place: &Place, config: &Path) -> Result<Exit, Failure> {
@@ -144,9 +152,11 @@ impl Rebuild {
         let key = SealKey::of(&key);
         let (fetched, proof) = self.fetch(place, &key, beside)?;
         let system = if fresh { self.system(place, &key, beside)? } else { None };
+        let lacks = if fresh { None } else { copies::lacks(&config, &self.room)? };
+        self.may_lack(lacks.as_deref(), "this Redis")?;
         let keys = system.as_ref().map(Fetched::path);
         copies::rebuild(&config, &self.room, fetched.path(), keys, REASON)?;
-        self.tell(out, &fetched, &proof, Keys::of(fresh, system.as_ref()))
+        self.tell(out, &fetched, &proof, Keys::of(fresh, system.as_ref(), lacks.as_deref()))
     }
 
     /// The room's log from the mirror, checked and folded.
@@ -177,12 +187,23 @@ impl Rebuild {
                 "room \"{room}\": the mirror {name} holds nothing of the installation's own log \
                  (_system), and so none of its keys"
             );
-            return Err(Failure::new(Exit::Wrong, said)
-                .coded("WR-2021")
-                .means("nothing was changed; without the keys no ticket or pass of before is known")
-                .advise("restore a backup first, or go on without them: --without-system"));
+            return Err(without_keys(said));
         }
         Ok(system)
+    }
+
+    /// The same for an installation that is there already, and must have the keys itself.
+    fn may_lack(&self, lacks: Option<&str>, there: &str) -> Result<(), Failure> {
+        match lacks {
+            Some(lacks) if !self.without_system => {
+                let room = &self.room;
+                let said = format!(
+                    "room \"{room}\": the installation's own log (_system) of {there} {lacks}"
+                );
+                Err(without_keys(said))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// From the environment, from the file that is named, or from the one of the folder. None is
@@ -244,9 +265,8 @@ impl Rebuild {
                  were when it was mirrored: look through them (waitroom key list)\n"
             }
             Keys::Missing => {
-                "  WARNING the mirror holds nothing of the installation's own log (_system): its \
-                 keys are lost, new ones will be made, and no ticket or pass of before will be \
-                 known\n"
+                "  WARNING the keys of the installation it is from did not come along (_system): new \
+                 ones will be made, and no ticket or pass of before will be known\n"
             }
             Keys::WereThere => "",
         };
@@ -270,6 +290,13 @@ impl Rebuild {
             .means("nothing was changed")
             .advise("look at the name of the room, and at --from and --name")
     }
+}
+
+fn without_keys(said: String) -> Failure {
+    Failure::new(Exit::Wrong, said)
+        .coded("WR-2021")
+        .means("nothing was changed; without the keys no ticket or pass of before is known")
+        .advise("restore a backup first, or go on without them: --without-system")
 }
 
 /// Writes the pause before anybody can open the room and let people in.

@@ -20,6 +20,7 @@ use super::{master_key, plan, redis};
 use crate::config::{Config, Environment, StoreKind};
 use crate::data::absolute;
 use crate::failure::{Exit, Failure};
+use crate::rebuild::known;
 
 /// The list of a finished copy: a line for each file, its name, head and chain.
 const LIST: &str = "ROOMS";
@@ -139,6 +140,15 @@ pub fn may_rebuild(config: &Config, room: &RoomName) -> Result<bool, Failure> {
         }
         let system = store.committed_head(&RoomName::system()).await;
         Ok(system.map_err(|error| away("look for a _system log", &error))? == Head::EMPTY)
+    })
+}
+
+/// What the installation on the Redis of a configuration lacks to serve a room, if anything.
+pub fn lacks(config: &Config, room: &RoomName) -> Result<Option<String>, Failure> {
+    let master = master_key(config)?;
+    run(async {
+        let store = redis::open(config, Seams::real()).await?;
+        Ok(known::knows(store, &master, room).await.err())
     })
 }
 

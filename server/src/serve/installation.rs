@@ -47,6 +47,11 @@ const PEN_PAUSE: Duration = Duration::from_millis(20);
 /// Who the server is in the audit, when it acts by itself.
 pub const SERVER: &str = "server";
 
+/// What the secrets of a room are called: that of its ids, and that of users' names.
+pub fn secrets_of(room: &RoomName) -> [String; 2] {
+    [format!("room/{room}/ids"), format!("room/{room}/users")]
+}
+
 impl<S: Store + Clone> House<S> {
     pub fn new(
         engine: Engine<S>,
@@ -170,8 +175,9 @@ impl<S: Store + Clone> House<S> {
         let failed =
             |error: SystemError| Problem::new(Code::Unavailable, error.to_string()).in_room(room);
         self.register(room, who).await.map_err(failed)?;
-        let secret = self.secret(&format!("room/{room}/ids")).await.map_err(failed)?;
-        let users = self.secret(&format!("room/{room}/users")).await.map_err(failed)?;
+        let [ids, users] = secrets_of(room);
+        let secret = self.secret(&ids).await.map_err(failed)?;
+        let users = self.secret(&users).await.map_err(failed)?;
         let handle = match self.engine.room(room) {
             Some(handle) => handle,
             None => self.engine.open(room).await.map_err(|error| {

@@ -50,6 +50,7 @@ use crate::data::Data;
 use crate::failure::{Exit, Failure};
 use crate::telemetry::{Exporter, Lines};
 use installation::House;
+pub use installation::secrets_of;
 use plan::Door;
 pub use protects::Protects;
 use reload::Reload;

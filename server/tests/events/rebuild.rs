@@ -31,8 +31,12 @@ fn status(server: &Instance, token: &Value) -> Value {
 }
 
 fn rebuild(from: &str, data: &Path) -> Output {
+    rebuild_room("sale", from, data)
+}
+
+fn rebuild_room(room: &str, from: &str, data: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_waitroom"))
-        .args(["rebuild", "sale", "--json", "--from", from, "--data"])
+        .args(["rebuild", room, "--json", "--from", from, "--data"])
         .arg(data)
         .envs([MASTER])
         .output()
@@ -250,6 +254,54 @@ async fn a_room_without_its_keys_comes_back_only_where_that_is_wanted() {
     let folder = data.to_str().expect("a plain path");
     let report = waitroom(&["report", "sale", "--json", "--data", folder]);
     assert_eq!(report["joined"], json!(people.len()), "its history is there: {report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_comes_back_to_an_installation_only_where_that_has_its_keys() {
+    let postgres = Postgres::start().await;
+    let address = postgres.address();
+    let (people, _) = a_sale_that_is_lost(&address);
+    // Another installation, which never had the room: a copy of a folder that is in use.
+    let theirs = scratch("theirs");
+    let other = Instance::on(theirs.join("data"), &[], &[MASTER]);
+    let folders = ["data", "copy"].map(|name| theirs.join(name));
+    let copied = Command::new("cp").arg("-r").args(&folders).status();
+    assert!(copied.expect("cp is there").success());
+    other.stop();
+    let out = rebuild(&address, &theirs.join("copy"));
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    let told: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(told["error"]["code"], "WR-2021", "{told}");
+    let said = told["error"]["said"].as_str().expect("words");
+    assert!(said.contains("does not know the room"), "{said}");
+    let advice = told["error"]["do"].as_str().expect("words");
+    assert!(advice.contains("--without-system"), "{advice}");
+    let out = Command::new(env!("CARGO_BIN_EXE_waitroom"))
+        .args(["rebuild", "sale", "--without-system", "--json", "--from", &address, "--data"])
+        .arg(theirs.join("copy"))
+        .envs([MASTER])
+        .output()
+        .expect("the binary was built with this test");
+    let told: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!((&told["keys"], &told["keys_missing"]), (&json!(false), &json!(true)), "{told}");
+
+    // Its own one, which came back with another of its rooms, has them, whatever the mirror lost.
+    let ours = scratch("rebuilt").join("data");
+    let out = rebuild_room("default", &address, &ours);
+    assert!(out.status.success(), "{out:?}");
+    let client = postgres.client().await;
+    let gone = "DELETE FROM waitroom.mirror WHERE room = '_system'";
+    assert!(client.execute(gone, &[]).await.expect("deleted") > 0);
+    let out = rebuild(&address, &ours);
+    assert!(out.status.success(), "{out:?}");
+    let told: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!((&told["keys"], &told["keys_missing"]), (&json!(false), &json!(false)), "{told}");
+    let server = Instance::on(ours, &[], &[MASTER]);
+    for (place, person) in people.iter().enumerate() {
+        let now = status(&server, &person["token"]);
+        assert_eq!((&now["ticket"], &now["position"]), (&person["ticket"], &json!(place)), "{now}");
+    }
+    server.stop();
 }
 
 #[test]
