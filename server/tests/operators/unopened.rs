@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::server::{OWNER, Server, soon};
 
 /// Small enough that a handful of joins makes a snapshot at each stop.
-const CONFIG: &str =
-    "[store]\nsnapshot_every = 1_000\n\n[rooms.spring]\nqueue_all = true\ntitle = \"Spring\"\n";
+const CONFIG: &str = "[store]\nsnapshot_every = 1_000\n\n[rooms.spring]\nrate = \"none\"\nqueue_all = true\ntitle = \"Spring\"\n";
 /// More than a hundredth of `snapshot_every`.
 const JOINS: u32 = 15;
 
@@ -28,7 +27,7 @@ fn snapshots(data: &Path, room: &str) -> Vec<PathBuf> {
 /// first token of the room, and one of the room `winter`.
 fn trimmed() -> (PathBuf, String, String) {
     let server = Server::configured(CONFIG);
-    server.own("PUT", "/admin/v1/rooms/winter", r#"{"queue_all":true}"#);
+    server.own("PUT", "/admin/v1/rooms/winter", r#"{"queue_all":true,"rate":"none"}"#);
     let token = |room| server.join(room, 0).expect(201)["token"].as_str().expect("one").to_owned();
     let (spring, winter) = (token("spring"), token("winter"));
     let mut folder = Some(server);
