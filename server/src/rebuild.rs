@@ -21,7 +21,8 @@ use waitroom_sim::rehearsal::human::number;
 use waitroom_store::seal::MasterKey;
 use waitroom_store::{Batch, FileStore, Head, LeaseName, RoomName, Store};
 
-use crate::config::Environment;
+use crate::config::kafka::Way;
+use crate::config::{Environment, KafkaSasl};
 use crate::data::{Data, failed, now};
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
@@ -48,9 +49,11 @@ pub struct Rebuild {
     /// The stream of NATS or the topic of Kafka.
     #[arg(long, value_name = "NAME", default_value = "WAITROOM_MIRROR")]
     name: String,
-    /// A file with credentials (NATS) or a password (PostgreSQL).
+    /// A file with credentials (NATS) or a password (Kafka, PostgreSQL).
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
+    #[command(flatten)]
+    kafka: ByKafka,
     /// The data folder to put it into, made if it is not there; no server may be running on it.
     #[arg(long, value_name = "DIR", required_unless_present = "config")]
     data: Option<PathBuf>,
@@ -67,6 +70,43 @@ pub struct Rebuild {
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// How the way to a mirror on Kafka is secured, as in [events.mirror].
+#[derive(Debug, Args)]
+struct ByKafka {
+    /// Kafka: the connection is secured, and the brokers prove their names.
+    #[arg(long)]
+    tls: bool,
+    /// Kafka: who may have signed the brokers' certificates; otherwise whom the machine trusts.
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// Kafka: a certificate of ours, for brokers that ask for one.
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// Kafka: the key of that certificate.
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// Kafka: how the password of --secret-file is proved (plain, scram-sha-256, scram-sha-512).
+    #[arg(long, value_name = "HOW", default_value = "none")]
+    sasl: KafkaSasl,
+    /// Kafka: whose password it is.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+}
+
+impl ByKafka {
+    fn way(&self, password_file: Option<PathBuf>) -> Way {
+        Way {
+            tls: self.tls,
+            ca: self.tls_ca.clone(),
+            cert: self.tls_cert.clone(),
+            key: self.tls_key.clone(),
+            sasl: self.sasl,
+            user: self.user.clone(),
+            password_file,
+        }
+    }
 }
 
 /// What became of the installation's keys.
@@ -94,13 +134,27 @@ const REASON: &str = "brought back from a mirror; an operator has to look at it 
 
 impl Rebuild {
     pub fn run(self, out: &mut Out) -> Result<Exit, Failure> {
-        let place = Place::parse(&self.from, self.secret_file.clone())
-            .map_err(|why| Failure::new(Exit::Usage, why).means("nothing was read or changed"))?;
+        let place = self.place()?;
         match (&self.config, &self.data) {
             (Some(config), _) => self.to_redis(out, &place, config),
             (None, Some(dir)) => self.to_folder(out, &place, Data { dir: dir.clone() }),
             (None, None) => unreachable!("one of the two is required"),
         }
+    }
+
+    fn place(&self) -> Result<Place, Failure> {
+        let refused = |why| Failure::new(Exit::Usage, why).means("nothing was read or changed");
+        let way = self.kafka.way(self.secret_file.clone());
+        let to_kafka = self.from.starts_with("kafka://");
+        let wrong = if to_kafka { way.mistakes("--secret-file") } else { Vec::new() };
+        if let Some((key, problem)) = wrong.first() {
+            return Err(refused(format!("--{}: {problem}", key.replace('_', "-"))));
+        }
+        if !to_kafka && way.is_special() {
+            let why = "only a mirror on kafka:// takes --tls and --sasl; others say it in --from";
+            return Err(refused(why.into()));
+        }
+        Place::parse(&self.from, way.access()).map_err(refused)
     }
 
     fn to_folder(&self, out: &mut Out, place: &Place, data: Data) -> Result<Exit, Failure> {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use waitroom_core::codec;
-use waitroom_outbox::mirror::Place;
+use waitroom_outbox::mirror::{Access, Place};
 use waitroom_outbox::postgres;
 use waitroom_outbox::sale::{Counting, Sale};
 use waitroom_sim::rehearsal::human::{duration, number, percent};
@@ -89,7 +89,8 @@ impl Report {
     }
 
     fn of_tables(&self, from: &str) -> Result<Sale, Failure> {
-        let place = Place::parse(from, self.secret_file.clone());
+        let place =
+            Place::parse(from, Access { secret: self.secret_file.clone(), ..Access::default() });
         let Ok(Place::Postgres(link)) = place else {
             let said = "reports come from a data folder or from PostgreSQL; write postgres://…";
             return Err(Failure::new(Exit::Usage, said).means("nothing was read"));

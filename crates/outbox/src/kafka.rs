@@ -12,6 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use rdkafka::ClientConfig;
+use rdkafka::consumer::BaseConsumer;
 use rdkafka::producer::ThreadedProducer;
 
 use crate::sink::Trouble;
@@ -85,6 +86,16 @@ impl Link {
             .set("linger.ms", "1")
             .set("topic.metadata.propagation.max.ms", "10000")
             .create_with_context(refusals)
+            .map_err(Trouble::new)
+    }
+
+    /// A consumer that asks and reads, and remembers what it is refused.
+    pub(crate) fn reader(&self) -> Result<BaseConsumer<Refusals>, Trouble> {
+        self.config()?
+            // Asked for by the library; nothing is ever committed under it.
+            .set("group.id", "waitroom-rebuild")
+            .set("enable.auto.commit", "false")
+            .create_with_context(Refusals::default())
             .map_err(Trouble::new)
     }
 

@@ -33,6 +33,17 @@ pub use nats::NatsMirror;
 pub use piece::SealKey;
 pub use postgres::PostgresMirror;
 
+/// Who we are there, and how the way is secured. Which of it there can be depends on the place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// A file: credentials for NATS, a password for Kafka and PostgreSQL.
+    pub secret: Option<PathBuf>,
+    /// Kafka's; the others say it in their address.
+    pub tls: Option<crate::kafka::Tls>,
+    /// How Kafka is shown the password, and whose it is.
+    pub user: Option<(crate::kafka::Mechanism, String)>,
+}
+
 /// Where a mirror is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -42,18 +53,30 @@ pub enum Place {
 }
 
 impl Place {
-    /// `nats://…`, `kafka://host:port,…` or `postgres://…`, with the file that says who we are
-    /// there: credentials for NATS, a password for PostgreSQL.
-    pub fn parse(address: &str, secret: Option<PathBuf>) -> Result<Place, String> {
+    /// `nats://…`, `kafka://host:port,…` or `postgres://…`, and who we are there.
+    pub fn parse(address: &str, access: Access) -> Result<Place, String> {
         let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+        let Access { secret, tls, user } = access;
+        if scheme != "kafka" && (tls.is_some() || user.is_some()) {
+            return Err("only kafka:// takes these; others say it in their address".into());
+        }
         match scheme {
             "nats" | "tls" => {
                 let link = crate::nats::Link { servers: address.into(), credentials: secret };
                 Ok(Place::Nats(link))
             }
-            "kafka" if secret.is_some() => Err("Kafka takes no secret file".into()),
             "kafka" if rest.is_empty() => Err("\"kafka://\" names no broker".into()),
-            "kafka" => Ok(Place::Kafka(crate::kafka::Link::plain(rest))),
+            "kafka" => {
+                let sasl = match (user, secret) {
+                    (None, None) => None,
+                    (Some((mechanism, user)), Some(password_file)) => {
+                        Some(crate::kafka::Sasl { mechanism, user, password_file })
+                    }
+                    (None, Some(_)) => return Err("a password of nobody; name its user".into()),
+                    (Some(_), None) => return Err("a user without a file of a password".into()),
+                };
+                Ok(Place::Kafka(crate::kafka::Link { brokers: rest.into(), tls, sasl }))
+            }
             "postgres" | "postgresql" => {
                 crate::postgres::is_address(address)?;
                 let link = crate::postgres::Link { url: address.into(), password_file: secret };
@@ -202,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_place_is_told_by_its_address() {
-        let place = |address: &str| Place::parse(address, None);
+        let place = |address: &str| Place::parse(address, Access::default());
         assert!(matches!(place("nats://127.0.0.1:4222"), Ok(Place::Nats(_))));
         assert!(matches!(place("postgres://w@db/w"), Ok(Place::Postgres(_))));
         let Ok(Place::Kafka(link)) = place("kafka://a:9092,b:9092") else { panic!("no Kafka") };
@@ -210,5 +233,23 @@ mod tests {
         for bad in ["", "127.0.0.1:4222", "redis://x", "kafka://"] {
             assert!(place(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_password_has_its_user_and_only_kafka_is_told_how_apart_from_its_address() {
+        use crate::kafka::{Mechanism, Tls};
+        let secret = || Some(PathBuf::from("password"));
+        let user = || Some((Mechanism::ScramSha512, "waitroom".to_owned()));
+        let by =
+            |address: &str, secret, tls, user| Place::parse(address, Access { secret, tls, user });
+        let kafka = by("kafka://a:9093", secret(), Some(Tls::default()), user());
+        let Ok(Place::Kafka(link)) = kafka else { panic!("no Kafka") };
+        assert_eq!((link.brokers.as_str(), link.tls), ("a:9093", Some(Tls::default())));
+        assert_eq!(link.sasl.map(|it| it.password_file), secret());
+        assert!(by("kafka://a:9093", secret(), None, None).is_err());
+        assert!(by("kafka://a:9093", None, None, user()).is_err());
+        assert!(by("nats://a:4222", None, Some(Tls::default()), None).is_err());
+        assert!(by("postgres://w@db/w", secret(), None, user()).is_err());
+        assert!(by("nats://a:4222", secret(), None, None).is_ok());
     }
 }

@@ -5,11 +5,12 @@ use hyper::Uri;
 use serde_json::{Map, Value};
 use waitroom_api::document::Mistake;
 use waitroom_api::document::value::{shown, text};
-use waitroom_outbox::mirror::Place;
+use waitroom_outbox::mirror::{Access, Place};
 use waitroom_outbox::{Filter, Kind};
 use waitroom_store::RoomName;
 
-use super::sections::{self, EventsKafka, EventsWebhook, KafkaSasl, Notify};
+use super::kafka::Way;
+use super::sections::{self, EventsKafka, EventsWebhook, Notify};
 use super::values::list;
 
 /// A webhook that is used, and the name of its sink.
@@ -125,32 +126,12 @@ pub fn check_notices(of: &Notify, wrong: &mut Vec<Mistake>) {
 
 /// Keys of `[events.kafka]` that need each other.
 pub fn check_kafka(of: &EventsKafka, wrong: &mut Vec<Mistake>) {
-    let unread = wrong.iter().any(|it| it.field.starts_with("events.kafka."));
-    let mut needs = |broken: bool, key: &str, problem: &str| {
-        if broken && !unread {
-            wrong.push(Mistake::new(format!("events.kafka.{key}"), problem));
-        }
-    };
-    let files = [&of.tls_ca, &of.tls_cert, &of.tls_key];
-    let named = files.iter().any(|it| it.is_some());
-    needs(named && !of.tls, "tls", "files for TLS are named, and it is not used: set tls = true");
-    needs(
-        of.tls_cert.is_some() != of.tls_key.is_some(),
-        "tls_cert",
-        "a certificate and its key are given together",
-    );
-    let (sasl, who) = (of.sasl != KafkaSasl::None, [of.user.is_some(), of.password_file.is_some()]);
-    needs(sasl && who != [true; 2], "sasl", "who we are: set user and password_file");
-    needs(
-        !sasl && who != [false; 2],
-        "sasl",
-        "a user is named, and not how the password is proved: set sasl",
-    );
-    needs(
-        of.sasl == KafkaSasl::Plain && !of.tls,
-        "sasl",
-        "\"plain\" says the password to whoever listens; set tls = true, or use \"scram-sha-512\"",
-    );
+    if wrong.iter().any(|it| it.field.starts_with("events.kafka.")) {
+        return;
+    }
+    for (key, problem) in Way::of_events(of).mistakes("password_file") {
+        wrong.push(Mistake::new(format!("events.kafka.{key}"), problem));
+    }
 }
 
 /// Where a webhook listens.
@@ -194,7 +175,7 @@ pub fn database(given: &Value) -> Result<String, String> {
 /// Where a mirror may be.
 pub fn mirror(given: &Value) -> Result<String, String> {
     let said = text(given)?;
-    Place::parse(&said, None).map(|_| said)
+    Place::parse(&said, Access::default()).map(|_| said)
 }
 
 /// What a sink wants to hear of.

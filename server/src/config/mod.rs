@@ -11,6 +11,7 @@
 mod environment;
 mod events;
 pub mod gate;
+pub mod kafka;
 mod mistakes;
 pub mod sections;
 mod size;
@@ -36,9 +37,9 @@ pub use environment::Environment;
 pub use events::Hook;
 pub use mistakes::Mistakes;
 pub use sections::{
-    Cluster, Durability, Events, EventsKafka, EventsMirror, KafkaSasl, Limits, Listener, Log,
-    LogFormat, LogLevel, Metrics, Notify, Pass, PassAlgorithm, Redis, RedisMode, ReplicasWait,
-    Server, SmtpTls, Store, StoreKind, Telemetry, Tls, TlsFiles, Trust,
+    Cluster, Durability, Events, EventsMirror, KafkaSasl, Limits, Listener, Log, LogFormat,
+    LogLevel, Metrics, Notify, Pass, PassAlgorithm, Redis, RedisMode, ReplicasWait, Server,
+    SmtpTls, Store, StoreKind, Telemetry, Tls, TlsFiles, Trust,
 };
 pub use source::Source;
 

@@ -273,6 +273,12 @@ section!(EventsPostgres {
 section!(EventsMirror {
     to: Option<String> = |it| or_none(it, mirror),
     secret_file: Option<PathBuf> = |it| or_none(it, file),
+    tls: bool = flag,
+    tls_ca: Option<PathBuf> = |it| or_none(it, file),
+    tls_cert: Option<PathBuf> = |it| or_none(it, file),
+    tls_key: Option<PathBuf> = |it| or_none(it, file),
+    sasl: KafkaSasl = |it| KAFKA_SASL.read(it),
+    user: Option<String> = |it| or_none(it, words),
     name: String = topic,
     replicas: u64 = count(1..=5),
     digest_every: Duration = span(Duration::from_secs(1)..=DAY),
@@ -387,6 +393,15 @@ words!(KafkaSasl as KAFKA_SASL {
     "scram-sha-256" = ScramSha256,
     "scram-sha-512" = ScramSha512,
 });
+
+impl std::str::FromStr for KafkaSasl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KafkaSasl, String> {
+        KAFKA_SASL.read(&Value::from(text))
+    }
+}
+
 words!(SmtpTls as SMTP_TLS { "always" = Always, "starttls" = StartTls, "never" = Never, });
 words!(LogFormat as FORMATS { "text" = Text, "json" = Json, });
 words!(FailMode as FAILS { "closed" = Closed, "open" = Open, });

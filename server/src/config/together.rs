@@ -7,19 +7,15 @@ use std::net::SocketAddr;
 use waitroom_api::document::Mistake;
 use waitroom_outbox::mirror::Place;
 
-use super::sections::{Redis, Sections};
+use super::kafka::Way;
+use super::sections::{EventsMirror, Redis, Sections};
 use super::{Durability, Listener, RedisMode, StoreKind, TlsFiles};
 
 pub fn check(sections: &Sections, wrong: &mut Vec<Mistake>) {
     let unread: Vec<String> = wrong.iter().map(|it| it.field.clone()).collect();
     let mut rules = Rules { unread, wrong };
     let Sections { server, tls, trust, pass, store, redis, cluster, events, .. } = sections;
-    let mirror = &events.mirror;
-    if let Some(Err(problem)) =
-        mirror.to.as_ref().map(|to| Place::parse(to, mirror.secret_file.clone()))
-    {
-        rules.broken(&["events.mirror.secret_file", "events.mirror.to"], problem);
-    }
+    check_mirror(&events.mirror, &mut rules);
     for (name, files) in [("public", &tls.public), ("admin", &tls.admin), ("grpc", &tls.grpc)] {
         check_tls(name, files, &mut rules);
     }
@@ -116,6 +112,27 @@ fn check_redis_tls(redis: &Redis, rules: &mut Rules<'_>) {
     if redis.tls_cert.is_some() != redis.tls_key.is_some() {
         let problem = "a certificate and its key go together; give both files, or none";
         rules.broken(&["redis.tls_cert", "redis.tls_key"], problem);
+    }
+}
+
+/// To Kafka there are more ways than to the others.
+fn check_mirror(of: &EventsMirror, rules: &mut Rules<'_>) {
+    let Some(to) = &of.to else { return };
+    let way = Way::of_mirror(of);
+    let to_kafka = to.starts_with("kafka://");
+    if !to_kafka && way.is_special() {
+        let problem = "only kafka:// takes tls and sasl here; others say it in their address";
+        rules.broken(&["events.mirror.to"], problem);
+        return;
+    }
+    let wrong = if to_kafka { way.mistakes("secret_file") } else { Vec::new() };
+    for (key, problem) in &wrong {
+        rules.broken(&[&format!("events.mirror.{key}")], problem.as_str());
+    }
+    if wrong.is_empty()
+        && let Err(problem) = Place::parse(to, way.access())
+    {
+        rules.broken(&["events.mirror.secret_file", "events.mirror.to"], problem);
     }
 }
 

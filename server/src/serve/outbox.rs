@@ -11,7 +11,7 @@ use waitroom_core::id::TicketId;
 use waitroom_core::{Actor, Command, EndHow, Epoch, Presented, Session, Ticket};
 use waitroom_outbox::body::ReadyToken;
 use waitroom_outbox::duty::REPLAYS_MAX;
-use waitroom_outbox::kafka::{self, KafkaSink, KafkaSource, Mechanism, Topics};
+use waitroom_outbox::kafka::{KafkaSink, KafkaSource, Topics};
 use waitroom_outbox::mirror::{
     KafkaMirror, Marks, NatsMirror, Place, PostgresMirror, SealKey, Terms,
 };
@@ -28,7 +28,8 @@ use waitroom_store::{Clock, Retention, RoomName, SinkName, Store};
 use super::hooks::{self, Endpoint};
 use super::installation::House;
 use super::system::Herald;
-use crate::config::{Config, Events, EventsKafka, EventsMirror, KafkaSasl};
+use crate::config::kafka::Way;
+use crate::config::{Config, Events, EventsMirror};
 
 /// What runs, until it is stopped.
 #[derive(Debug)]
@@ -84,7 +85,7 @@ pub fn begin<S: Store + Clone>(
     }
     if let Some(brokers) = &events.kafka.brokers {
         let of = &events.kafka;
-        let link = kafka_link(brokers, of);
+        let link = Way::of_events(of).link(brokers);
         let (joined, left, ready_topic) = (of.joined.clone(), of.left.clone(), of.ready.clone());
         let topics = Topics { joined, left, ready: ready_topic };
         let filter = of.events.clone().in_rooms(of.rooms.clone());
@@ -158,7 +159,7 @@ impl<S: Store> Begun<'_, S> {
 impl<S: Store> Begun<'_, S> {
     fn mirror(&mut self, of: &EventsMirror, key: SealKey) {
         let Some(to) = &of.to else { return };
-        let place = Place::parse(to, of.secret_file.clone());
+        let place = Place::parse(to, Way::of_mirror(of).access());
         let place = place.expect("the configuration was checked");
         let rooms: Arc<dyn Rooms> = Arc::new(AndSystem(self.rooms.clone()));
         let filter = Filter::everything();
@@ -205,7 +206,7 @@ impl<S: Store> Begun<'_, S> {
             let figures = Arc::new(SourceFigures::default());
             sources.push(("kafka", figures.clone()));
             let source = KafkaSource {
-                link: kafka_link(&brokers, &events.kafka),
+                link: Way::of_events(&events.kafka).link(&brokers),
                 group: of.group.clone(),
                 outcomes,
                 dead_letter: of.dead_letter.clone(),
@@ -215,24 +216,6 @@ impl<S: Store> Begun<'_, S> {
         }
         sources
     }
-}
-
-fn kafka_link(brokers: &str, of: &EventsKafka) -> kafka::Link {
-    let papers = of.tls_cert.clone().zip(of.tls_key.clone());
-    let tls = of.tls.then(|| kafka::Tls { ca: of.tls_ca.clone(), papers });
-    let mechanism = match of.sasl {
-        KafkaSasl::None => None,
-        KafkaSasl::Plain => Some(Mechanism::Plain),
-        KafkaSasl::ScramSha256 => Some(Mechanism::ScramSha256),
-        KafkaSasl::ScramSha512 => Some(Mechanism::ScramSha512),
-    };
-    let who = of.user.clone().zip(of.password_file.clone());
-    let sasl = mechanism.zip(who).map(|(mechanism, (user, password_file))| kafka::Sasl {
-        mechanism,
-        user,
-        password_file,
-    });
-    kafka::Link { brokers: brokers.to_owned(), tls, sasl }
 }
 
 /// What hears checkouts, by its bus.

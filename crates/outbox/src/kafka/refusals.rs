@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rdkafka::ClientContext;
+use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tokio::sync::watch;
 
@@ -35,6 +36,11 @@ impl Refusals {
         said.clone().unwrap_or_default()
     }
 
+    /// Why we were refused, if we were.
+    pub fn heard(&self) -> Option<String> {
+        self.0.refused.borrow().clone()
+    }
+
     /// Messages were taken: who we are is right. If one broker of many refuses us after that, it is
     /// that broker's trouble, and those of the others go on.
     pub fn welcome(&self) {
@@ -58,6 +64,8 @@ impl ClientContext for Refusals {
         }
     }
 }
+
+impl ConsumerContext for Refusals {}
 
 pub(crate) fn is_refusal(code: RDKafkaErrorCode) -> bool {
     use RDKafkaErrorCode::{Authentication, SSL, SaslAuthenticationFailed};

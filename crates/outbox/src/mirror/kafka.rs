@@ -3,7 +3,7 @@
 //! Nobody can ask Kafka for the newest message of a key, so the cursor in the store says where to
 //! go on. After a crash some batches come again; whoever reads passes over them.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
@@ -16,6 +16,7 @@ use waitroom_store::{Chain, Head, RoomName, Stored};
 use super::{Known, Pieces, Terms, cannot_skip, never_forgets};
 use crate::kafka::Link;
 use crate::kafka::publisher::{Outgoing, Publisher};
+use crate::kafka::refusals::Refusals;
 use crate::keeper::{Keeper, Standing};
 use crate::names::Names;
 use crate::sink::Trouble;
@@ -38,6 +39,8 @@ impl std::fmt::Debug for KafkaMirror {
 
 /// How long brokers may take for what is no message.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How long they are asked at a time: a refusal is only heard of in between.
+const LOOK: Duration = Duration::from_secs(1);
 /// A topic that says nothing for so long has nothing more.
 const SILENT_FOR: Duration = Duration::from_secs(15);
 
@@ -50,6 +53,11 @@ impl KafkaMirror {
 
     /// The topic, made if it is not there, with nothing ever thrown away.
     async fn make(&self) -> Result<(), Trouble> {
+        let (link, topic) = (self.link.clone(), self.topic.clone());
+        let looked = tokio::task::spawn_blocking(move || partitions(&link.reader()?, &topic));
+        if !looked.await.map_err(Trouble::new)??.is_empty() {
+            return Ok(());
+        }
         let admin: AdminClient<DefaultClientContext> =
             self.link.config()?.create().map_err(Trouble::new)?;
         // -1: as many replicas as the brokers give by themselves.
@@ -122,16 +130,8 @@ pub(super) async fn read<E>(
     room: &RoomName,
     mut take: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Result<(), E>, Trouble> {
-    let consumer: BaseConsumer = link
-        .config()?
-        // Asked for by the library; nothing is ever committed under it.
-        .set("group.id", "waitroom-rebuild")
-        .set("enable.auto.commit", "false")
-        .create()
-        .map_err(Trouble::new)?;
-    let known = consumer.fetch_metadata(Some(topic), ANSWER_WITHIN).map_err(Trouble::new)?;
-    let partitions = known.topics().iter().flat_map(|it| it.partitions()).map(|it| it.id());
-    let partitions: Vec<i32> = partitions.collect();
+    let consumer = link.reader()?;
+    let partitions = partitions(&consumer, topic)?;
     if partitions.is_empty() {
         return Err(Trouble::new(format!("there is no topic {topic}")));
     }
@@ -161,4 +161,27 @@ pub(super) async fn read<E>(
         }
     }
     Ok(Ok(()))
+}
+
+/// The partitions of a topic; none where there is no such topic. Brokers that refuse us are told as
+/// that: to the library they are brokers that never come.
+fn partitions(consumer: &BaseConsumer<Refusals>, topic: &str) -> Result<Vec<i32>, Trouble> {
+    let until = Instant::now() + ANSWER_WITHIN;
+    loop {
+        let error = match consumer.fetch_metadata(Some(topic), LOOK) {
+            Ok(known) => {
+                let partitions = known.topics().iter().flat_map(|it| it.partitions());
+                return Ok(partitions.map(|it| it.id()).collect());
+            }
+            Err(error) => error,
+        };
+        // Nothing is assigned, so nothing but troubles can come.
+        while consumer.poll(Duration::ZERO).is_some() {}
+        if let Some(why) = consumer.context().heard() {
+            return Err(Trouble::new(why));
+        }
+        if Instant::now() >= until {
+            return Err(Trouble::new(error));
+        }
+    }
 }

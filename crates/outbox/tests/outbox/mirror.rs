@@ -25,7 +25,7 @@ fn key() -> SealKey {
 }
 
 /// A digest whenever it is at rest.
-fn terms() -> Terms {
+pub fn terms() -> Terms {
     Terms { key: key(), marks: Marks::every(Duration::ZERO) }
 }
 
@@ -62,7 +62,7 @@ async fn log(house: &House, room: &RoomName) -> Vec<Stored> {
 }
 
 /// Waits until the mirror holds the log and a digest at its end, and compares.
-async fn judge(house: &House, room: &TestRoom, place: &Place, name: &str) {
+pub async fn judge(house: &House, room: &TestRoom, place: &Place, name: &str) {
     let room_name = room.handle.name();
     let should = log(house, room_name).await;
     let head = should.last().expect("something happened").head;

@@ -5,13 +5,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use waitroom_outbox::SinkFigures;
 use waitroom_outbox::body::ReadyToken;
 use waitroom_outbox::kafka::{KafkaSink, Link, Mechanism, Sasl, Tls};
+use waitroom_outbox::mirror::{KafkaMirror, Place};
+use waitroom_outbox::{Carry, SinkFigures, Whole};
 
 use crate::house::{House, TestRoom, soon};
 use crate::kafka::{Reader, judge, topics};
+use crate::mirror::{self, terms};
 use crate::parts::{Guarded, Kafka};
+use crate::projection::errand;
 use crate::secured::papers;
 
 /// Tells a room to the broker by this link, until that is done.
@@ -101,5 +104,39 @@ async fn brokers_prove_their_names_and_we_ours_by_a_certificate_or_by_a_password
         fs::write(&password_file, format!("{}\n", Guarded::PASSWORD)).expect("written");
         telling.arrives(&house, &room, name, &kafka).await;
     }
+
+    // A mirror goes the same ways, there and back.
+    let others_ca = guarded(tls(others.path(), true));
+    let why = mirror_refused(&house, &room, "mirror-wrong-ca", others_ca.clone()).await;
+    assert!(why.contains("certificate verify failed"), "an authority of somebody else: {why}");
+    let name = room.handle.name();
+    let unread = Place::Kafka(others_ca).read("mirror", name, |_| Ok::<(), ()>(())).await;
+    let why = unread.expect_err("nobody reads it").why;
+    assert!(why.contains("certificate verify failed"), "to whoever rebuilds, too: {why}");
+    fs::write(&password_file, "close sesame\n").expect("written");
+    let stranger = by_password(Mechanism::ScramSha512);
+    let why = mirror_refused(&house, &room, "mirror-stranger", stranger).await;
+    assert!(why.to_lowercase().contains("authentication"), "a wrong password: {why}");
+    fs::write(&password_file, format!("{}\n", Guarded::PASSWORD)).expect("written");
+    for (topic, link) in [
+        ("mirror-by-certificate", guarded(tls(ours.path(), true))),
+        ("mirror-by-password", by_password(Mechanism::ScramSha512)),
+    ] {
+        let keeper = Arc::new(Whole::new(KafkaMirror::new(link.clone(), topic, terms())));
+        let carrying = tokio::spawn(keeper.carry(errand(&house, &room, topic)));
+        mirror::judge(&house, &room, &Place::Kafka(link), topic).await;
+        carrying.abort();
+    }
     house.stop().await;
+}
+
+/// Why a mirror by this link does not go.
+async fn mirror_refused(house: &House, room: &TestRoom, topic: &str, link: Link) -> String {
+    let errand = errand(house, room, topic);
+    let figures = errand.figures.clone();
+    let keeper = Arc::new(Whole::new(KafkaMirror::new(link, topic, terms())));
+    let carrying = tokio::spawn(keeper.carry(errand));
+    let why = soon("it says what is wrong", || figures.trouble()).await;
+    carrying.abort();
+    why
 }
