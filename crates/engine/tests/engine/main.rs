@@ -7,5 +7,6 @@ mod durability;
 mod following;
 mod help;
 mod sale;
+#[allow(dead_code, reason = "the outbox's tests use more of it")]
 mod shy;
 mod waits;

@@ -1,8 +1,11 @@
-//! A store in memory that cannot be read when a test says so.
+//! A store in memory that cannot be read, or takes its time, when a test says so.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use waitroom_store::{
     AppendError, Appended, Batch, Chain, Cursor, Error, Gap, Head, Holder, Lease, LeaseName,
     Member, MemoryStore, Retention, RoomName, SinkName, Snapshot, Store, Stored,
@@ -12,11 +15,34 @@ use waitroom_store::{
 pub struct Shy {
     pub store: Arc<MemoryStore>,
     away: Arc<AtomicBool>,
+    slow: Arc<Mutex<BTreeMap<&'static str, Duration>>>,
+    asked: Arc<Mutex<Vec<(&'static str, Instant)>>>,
 }
 
 impl Shy {
     pub fn new(store: Arc<MemoryStore>) -> Shy {
-        Shy { store, away: Arc::default() }
+        Shy { store, away: Arc::default(), slow: Arc::default(), asked: Arc::default() }
+    }
+
+    /// From now on `lease`, `renew` or `retire` take so long; `Duration::MAX` is for ever.
+    pub fn slow(&self, call: &'static str, by: Duration) {
+        self.slow.lock().expect("nobody panics with it").insert(call, by);
+    }
+
+    /// When each of these was asked for.
+    pub fn asked(&self, call: &str) -> Vec<Instant> {
+        let asked = self.asked.lock().expect("nobody panics with it");
+        asked.iter().filter(|(name, _)| *name == call).map(|(_, at)| *at).collect()
+    }
+
+    async fn begins(&self, call: &'static str) {
+        self.asked.lock().expect("nobody panics with it").push((call, Instant::now()));
+        let by = self.slow.lock().expect("nobody panics with it").get(call).copied();
+        match by {
+            Some(Duration::MAX) => std::future::pending().await,
+            Some(by) => tokio::time::sleep(by).await,
+            None => {}
+        }
     }
 
     pub fn go_away(&self, away: bool) {
@@ -82,9 +108,11 @@ impl Store for Shy {
         self.store.keep_from(room, floor).await
     }
     async fn lease(&self, name: &LeaseName, who: &str, ttl_ms: u64) -> Result<Lease, Error> {
+        self.begins("lease").await;
         self.store.lease(name, who, ttl_ms).await
     }
     async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<(), Error> {
+        self.begins("renew").await;
         self.store.renew(lease, ttl_ms).await
     }
     async fn release(&self, lease: &Lease) -> Result<(), Error> {
@@ -113,6 +141,7 @@ impl Store for Shy {
         room: &RoomName,
         keep: Retention,
     ) -> Result<Vec<(SinkName, Gap)>, Error> {
+        self.begins("retire").await;
         self.store.retire(room, keep).await
     }
     async fn announce(&self, instance: &str, about: Vec<u8>, ttl_ms: u64) -> Result<(), Error> {

@@ -73,6 +73,8 @@ impl Drop for Stay<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -88,5 +90,80 @@ mod tests {
         assert!(second.is_alone() && second.joins(2));
         drop(second);
         assert!(under_way.rooms().is_empty());
+    }
+
+    #[test]
+    fn what_is_behind_a_breakage_waits_until_nothing_of_its_room_is_under_way() {
+        let (under_way, room) = (UnderWay::default(), RoomName::parse("a").expect("a name"));
+        let (first, second) = (under_way.enter(&room), under_way.enter(&room));
+        assert!(first.joins(1) && second.joins(1));
+        // Run 1 breaks. The fate of the first becomes known, that of the second is not: a third one
+        // in run 2 could be taken before it.
+        drop(first);
+        let third = under_way.enter(&room);
+        assert!(!third.joins(2) && !third.is_alone());
+        // Nor does it go with those of the broken run, where it would be refused.
+        assert!(
+            third.joins(1),
+            "the caller knows which run is broken, this knows where others are"
+        );
+        drop(third);
+        drop(second);
+        let third = under_way.enter(&room);
+        assert!(third.is_alone() && third.joins(2), "nothing is before it any more");
+        assert!(under_way.enter(&room).joins(2), "and the next is behind it");
+    }
+
+    /// What a sink does with it, in any order.
+    #[derive(Clone, Copy, Debug)]
+    enum Did {
+        Entered(u8),
+        Joined(usize),
+        Broke,
+        Over(usize),
+    }
+
+    fn anything() -> impl Strategy<Value = Did> {
+        prop_oneof![
+            (0..2u8).prop_map(Did::Entered),
+            any::<usize>().prop_map(Did::Joined),
+            Just(Did::Broke),
+            any::<usize>().prop_map(Did::Over),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_room_never_has_batches_in_two_runs(did in prop::collection::vec(anything(), 1..60)) {
+            let under_way = UnderWay::default();
+            let rooms = ["a", "b"].map(|name| RoomName::parse(name).expect("a name"));
+            let mut run = 1;
+            let mut stays: Vec<(u8, Stay<'_>, Option<u64>)> = Vec::new();
+            for did in did {
+                match did {
+                    Did::Entered(room) => {
+                        stays.push((room, under_way.enter(&rooms[usize::from(room)]), None));
+                    }
+                    Did::Joined(_) | Did::Over(_) if stays.is_empty() => {}
+                    Did::Joined(at) => {
+                        let at = at % stays.len();
+                        let others = stays.iter().filter(|it| it.0 == stays[at].0).count() - 1;
+                        let joins = stays[at].1.joins(run);
+                        prop_assert!(joins || others > 0, "who is alone may always go");
+                        if joins {
+                            stays[at].2 = Some(run);
+                        }
+                    }
+                    Did::Broke => run += 1,
+                    Did::Over(at) => drop(stays.swap_remove(at % stays.len())),
+                }
+                for room in 0..2u8 {
+                    let of_room = stays.iter().filter(|it| it.0 == room);
+                    let mut runs: Vec<u64> = of_room.filter_map(|it| it.2).collect();
+                    runs.dedup();
+                    prop_assert!(runs.len() <= 1, "room {} is in runs {:?}", room, runs);
+                }
+            }
+        }
     }
 }

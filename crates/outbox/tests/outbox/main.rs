@@ -8,6 +8,7 @@ mod duty;
 mod golden;
 mod house;
 mod kafka;
+mod lease;
 mod mirror;
 mod nats;
 mod notices;
@@ -20,6 +21,9 @@ mod secured;
 mod secured_kafka;
 #[path = "../../../redis/tests/common/servers.rs"]
 mod servers;
+#[allow(dead_code, reason = "the engine's tests use more of it")]
+#[path = "../../../engine/tests/engine/shy.rs"]
+mod shy;
 mod views;
 mod webhook;
 mod went_back;
