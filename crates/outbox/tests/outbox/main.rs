@@ -11,6 +11,7 @@ mod kafka;
 mod lease;
 mod mirror;
 mod nats;
+mod nats_replicas;
 mod notices;
 mod parts;
 mod pieces;

@@ -30,9 +30,16 @@ fn sink(nats: &Nats) -> Arc<NatsSink> {
 /// What somebody else publishes to one of our streams.
 const FOREIGN: &str = "waitingroom.position.foreign.v1";
 
+/// A stream that hands out nothing for so long has come to its end, or to a stop.
+const SILENT_FOR: Duration = Duration::from_secs(10);
+
 /// Everything that a stream holds, as a client reads it, but for what somebody else put there.
 async fn held(nats: &Nats, stream: &str) -> Vec<Seen> {
-    let client = async_nats::connect(nats.url()).await.expect("the server is up");
+    held_at(&nats.url(), stream).await
+}
+
+async fn held_at(url: &str, stream: &str) -> Vec<Seen> {
+    let client = async_nats::connect(url).await.expect("the server is up");
     let context = jetstream::new(client);
     // The first delivery makes it.
     let Ok(mut stream) = context.get_stream(stream).await else { return vec![] };
@@ -43,10 +50,18 @@ async fn held(nats: &Nats, stream: &str) -> Vec<Seen> {
         ..consumer::pull::Config::default()
     };
     let consumer = stream.create_consumer(config).await.expect("a consumer");
-    let messages = consumer.messages().await.expect("messages").take(count as usize);
-    let all: Vec<_> = tokio::time::timeout(SOON, messages.collect()).await.expect("all of them");
-    let all = all.into_iter().map(|message| message.expect("a message"));
-    all.filter(|message| message.subject.as_str() != FOREIGN).map(|it| seen(&it)).collect()
+    let mut messages = consumer.messages().await.expect("messages");
+    let mut all = Vec::new();
+    // A server that stops in between is asked again by whoever misses something.
+    while all.len() < count as usize
+        && let Ok(Some(Ok(message))) = tokio::time::timeout(SILENT_FOR, messages.next()).await
+    {
+        all.push(message);
+    }
+    all.into_iter()
+        .filter(|message| message.subject.as_str() != FOREIGN)
+        .map(|it| seen(&it))
+        .collect()
 }
 
 fn seen(message: &jetstream::Message) -> Seen {
@@ -87,6 +102,11 @@ fn without_seq(seen: Vec<Seen>) -> Vec<Seen> {
 }
 
 async fn judge(house: &House, room: &TestRoom, nats: &Nats) {
+    judge_at(house, room, &nats.url()).await;
+}
+
+/// Waits until the streams hold everything of a room, and only that, in order.
+pub async fn judge_at(house: &House, room: &TestRoom, url: &str) {
     let until = std::time::Instant::now() + SOON;
     loop {
         let mut wrong = Vec::new();
@@ -96,7 +116,7 @@ async fn judge(house: &House, room: &TestRoom, nats: &Nats) {
             ("QUEUE_EVENTS", "queue"),
         ] {
             let should = without_seq(should(house, room, part).await);
-            let came = without_seq(held(nats, stream).await);
+            let came = without_seq(held_at(url, stream).await);
             wrong.extend(check(&should, &came).into_iter().map(|it| format!("{stream}: {it}")));
         }
         // What has not come yet may come; anything else is wrong for good.

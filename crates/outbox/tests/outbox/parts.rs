@@ -33,7 +33,7 @@ pub struct Part {
 
 impl Part {
     /// `words` is the program and its arguments.
-    fn start(words: &[&str], folder: &Path) -> Part {
+    pub fn start(words: &[&str], folder: &Path) -> Part {
         let log = fs::File::create(folder.join("log")).expect("a log");
         // The shell is killed by nobody, so it always gets to end the part.
         let script = "\"$@\" & part=$!; read -r line; kill -9 $part; wait $part";
@@ -286,7 +286,7 @@ fn guarding(of: &Guarded) -> (String, String) {
     (format!(",TLS://127.0.0.1:{tls},KNOWN://127.0.0.1:{known}"), how)
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("its address").port()
 }
