@@ -107,6 +107,38 @@ fn a_place_that_is_on_no_board_yet_is_never_called_lost() {
     }
 }
 
+/// What lies in Redis of one room is not what it was; the other room is served meanwhile.
+#[test]
+fn a_room_whose_log_cannot_be_read_is_closed_alone_and_opens_once_it_is_mended() {
+    let redis = Server::redis(&DURABLE);
+    let url = redis.url();
+    let first = Instance::with(&settings(&url, "redis-sync"));
+    let other = r#"{"queue_all":true,"rate":"none"}"#;
+    let made = first.operate("PUT", "/admin/v1/rooms/other", other);
+    assert!(made.status < 300, "{made:?}");
+    let token = first.join(1)["token"].as_str().expect("a token").to_owned();
+    first.stop();
+    let (log, aside) = ("waitroom:{default}:log", "waitroom:{default}:aside");
+    assert_eq!(redis.say(&format!("RENAME {log} {aside}")), "OK");
+    assert_eq!(redis.say(&format!("SET {log} damaged")), "OK");
+
+    let next = Instance::with(&settings(&url, "redis-sync"));
+    assert_eq!(next.post("/v1/rooms/other/join", &[]).status, 201);
+    let refused = next.post("/v1/rooms/default/join", &[]);
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert_eq!(refused.header("Retry-After").as_deref(), Some("10"));
+    assert!(refused.body.contains("WR-2105"), "{refused:?}");
+    let told = next.operate("GET", "/admin/v1/rooms/default", "");
+    assert!(told.body.contains("WRONGTYPE"), "operators hear the cause: {told:?}");
+
+    assert_eq!(redis.say(&format!("DEL {log}")), "1");
+    assert_eq!(redis.say(&format!("RENAME {aside} {log}")), "OK");
+    let join = || next.post("/v1/rooms/default/join", &[]);
+    soon("it is open", || (join().status == 201).then_some(()));
+    assert_eq!(next.status(&token)["position"], 1);
+    next.stop();
+}
+
 #[test]
 fn a_redis_that_would_lose_places_is_refused_with_reason_and_advice() {
     let evicts = Server::redis(&[&DURABLE[..], &["--maxmemory-policy", "allkeys-lru"]].concat());
