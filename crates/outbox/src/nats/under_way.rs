@@ -95,8 +95,10 @@ mod tests {
     #[test]
     fn what_is_behind_a_breakage_waits_until_nothing_of_its_room_is_under_way() {
         let (under_way, room) = (UnderWay::default(), RoomName::parse("a").expect("a name"));
-        let (first, second) = (under_way.enter(&room), under_way.enter(&room));
-        assert!(first.joins(1) && second.joins(1));
+        let first = under_way.enter(&room);
+        assert!(first.joins(1));
+        let second = under_way.enter(&room);
+        assert!(second.joins(1));
         // Run 1 breaks. The fate of the first becomes known, that of the second is not: a third one
         // in run 2 could be taken before it.
         drop(first);
