@@ -168,7 +168,7 @@ impl<'a, S: Store, K: Sink> Flight<'a, S, K> {
                 biased;
                 result = over => return result,
                 () = sleep(LOOK_EVERY) => {
-                    if let Ok(head) = store.committed_head(room).await {
+                    if let Ok(head) = self.beside(store.committed_head(room)).await {
                         progress.figures.grows(head.0);
                     }
                 }

@@ -176,6 +176,10 @@ impl<S: Store, K: Sink> Relay<S, K> {
             return Ok(());
         }
         progress.figures.grows(newest.head.0);
+        if flight.told_up_to().is_none() {
+            // Before it is told: an event that cannot be waits as well.
+            progress.figures.waits_since(stored[0].at_ms);
+        }
         let mut batch = Vec::new();
         let mut upto = Upto { head: from, since_ms: stored[0].at_ms };
         for stored in &stored {

@@ -391,3 +391,24 @@ async fn what_is_under_way_is_not_forgotten_for_a_name_that_never_comes() {
     running.abort();
     house.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_cannot_be_told_is_late_from_the_start() {
+    let house = House::new();
+    let room = house.room("spring-sale").await;
+    let ana = room.join().await;
+    let mut relay = house.relay(&room, "test", Recorder::default());
+    relay.names = Arc::new(Nameless);
+    let figures = relay.figures.clone();
+    let far = u64::MAX;
+    let lag = || figures.lags(far).into_iter().next().map_or((0, 0), |lag| (lag.at, lag.ms));
+    let running = tokio::spawn(async move { relay.run().await });
+    let head = room.handle.committed();
+    soon("she is told of", || (lag() == (head, 0)).then_some(())).await;
+    // Nobody knows whom this is about.
+    room.leave(ana).await;
+    soon("it says what is wrong", || figures.trouble()).await;
+    assert!(lag().1 > 0, "and since when");
+    running.abort();
+    house.stop().await;
+}
