@@ -124,6 +124,9 @@ impl Now {
                 wrong.insert(Wrong::Room(room), why);
             }
         }
+        for (room, why) in desk.unopened.rooms().iter() {
+            wrong.insert(Wrong::Room(room.to_string()), why.clone());
+        }
         for sink in &sinks {
             if let Some(trouble) = &sink.trouble {
                 wrong.insert(Wrong::Sink(sink.name.clone()), trouble.clone());

@@ -4,10 +4,11 @@
 //! said is not said later. Lives here: the subjects, their stream and the envelope around them.
 //! Stays out: what is said.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
+use async_nats::connection::State;
 use async_nats::jetstream::{self, message::PublishMessage, stream};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -41,15 +42,19 @@ pub struct SystemLine {
     instance: String,
     replicas: usize,
     keep: Duration,
+    /// Made once: a client that is dropped before it found a server goes on looking for one.
     context: OnceCell<jetstream::Context>,
+    /// The stream is there, as far as we know.
+    made: AtomicBool,
     /// Tells two that were said in one millisecond apart.
     said: AtomicU64,
 }
 
 impl SystemLine {
     pub fn new(link: Link, instance: &str, replicas: usize, keep: Duration) -> SystemLine {
-        let (instance, context) = (instance.to_owned(), OnceCell::new());
-        SystemLine { link, instance, replicas, keep, context, said: AtomicU64::new(0) }
+        let (instance, context, made) =
+            (instance.to_owned(), OnceCell::new(), AtomicBool::new(false));
+        SystemLine { link, instance, replicas, keep, context, made, said: AtomicU64::new(0) }
     }
 
     /// `Ok` means that the stream holds it. `room` is the one that it is about, if any.
@@ -60,7 +65,12 @@ impl SystemLine {
         room: Option<&str>,
         data: Value,
     ) -> Result<(), Trouble> {
-        let context = self.context.get_or_try_init(|| self.open()).await?;
+        let context = self.context.get_or_try_init(|| connect(&self.link)).await?;
+        // The client would keep it, and say it when it is no longer so.
+        if context.client().connection_state() != State::Connected {
+            return Err(Trouble::new("no server of NATS is connected"));
+        }
+        self.make(context).await?;
         let (instance, word, at) = (&self.instance, what.word(), utc(at_ms));
         let id = format!("{instance}:{at_ms}:{}", self.said.fetch_add(1, Ordering::Relaxed));
         let subject = format!("waitingroom.system.{word}.v1");
@@ -90,13 +100,19 @@ impl SystemLine {
             .headers(headers)
             .message_id(&id)
             .payload(body.to_string().into());
-        let sent = context.send_publish(subject.clone(), message).await.map_err(Trouble::new)?;
-        sent.await.map_err(Trouble::new)?;
+        let lost = |error| {
+            // Perhaps the stream is.
+            self.made.store(false, Ordering::Relaxed);
+            Trouble::new(error)
+        };
+        context.send_publish(subject.clone(), message).await.map_err(lost)?.await.map_err(lost)?;
         Ok(())
     }
 
-    async fn open(&self) -> Result<jetstream::Context, Trouble> {
-        let context = connect(&self.link).await?;
+    async fn make(&self, context: &jetstream::Context) -> Result<(), Trouble> {
+        if self.made.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let config = stream::Config {
             name: STREAM.to_owned(),
             subjects: vec!["waitingroom.system.>".to_owned()],
@@ -105,6 +121,7 @@ impl SystemLine {
             ..stream::Config::default()
         };
         context.get_or_create_stream(config).await.map_err(Trouble::new)?;
-        Ok(context)
+        self.made.store(true, Ordering::Relaxed);
+        Ok(())
     }
 }

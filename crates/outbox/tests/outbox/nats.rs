@@ -1,15 +1,16 @@
 //! A real NATS server: streams, order, message ids, outages.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::{self, consumer};
 use futures_util::StreamExt;
+use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use waitroom_core::{Command, Join};
 use waitroom_outbox::body::{ReadyToken, envelope};
 use waitroom_outbox::duty::{Duty, Replay, Rooms};
-use waitroom_outbox::nats::{Link, NatsSink, Streams};
+use waitroom_outbox::nats::{Link, NatsSink, Streams, System, SystemLine};
 use waitroom_outbox::{Filter, Names, Pace, SinkFigures, Told};
 use waitroom_store::{Retention, RoomName};
 
@@ -371,4 +372,31 @@ async fn letting_people_in_tells_clients_of_the_single_room() {
     assert!(nanoseconds > 1_700_000_000_000_000_000);
     running.abort();
     house.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_instance_says_of_itself_is_said_as_it_is_now_or_not_at_all() {
+    let mut nats = Nats::start();
+    let link = Link { servers: nats.url(), credentials: None };
+    nats.kill();
+    let line = SystemLine::new(link, "one", 1, Duration::from_secs(3_600));
+    for at in 0..5 {
+        line.say(System::Health, at, None, json!({})).await.expect_err("nobody is there");
+    }
+    nats.start_again();
+    let until = Instant::now() + SOON;
+    while let Err(trouble) = line.say(System::Error, 1_000, Some("sale"), json!({})).await {
+        assert!(Instant::now() < until, "{trouble}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let client = async_nats::connect(nats.url()).await.expect("the server is up");
+    let context = jetstream::new(client);
+    let stream = context.get_stream("SYSTEM_EVENTS").await.expect("it was made");
+    assert_eq!(stream.cached_info().state.messages, 1, "nothing of before");
+    let message = stream.get_raw_message(1).await.expect("the one");
+    assert_eq!(message.subject.as_str(), "waitingroom.system.error.v1");
+    // A stream that somebody deletes is made again.
+    context.delete_stream("SYSTEM_EVENTS").await.expect("it is there");
+    line.say(System::Health, 2_000, None, json!({})).await.expect_err("there is no stream");
+    line.say(System::Health, 3_000, None, json!({})).await.expect("there is one again");
 }
