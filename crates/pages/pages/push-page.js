@@ -25,10 +25,14 @@ else {
       if (await Notification.requestPermission() !== "granted" || !box.open) throw "word_push_denied";
       const key = await keyed();
       if (!key) throw "error_note";
-      for (let again = true; ; again = false) try {
+      const make = async () => {
         const manager = await ready();
         push.made = !await manager.getSubscription();
-        return await manager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+        return manager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+      };
+      for (let again = true; ; again = false) try {
+        // A browser whose push service is away may never say so.
+        return await Promise.race([make(), new Promise((_, late) => setTimeout(late, 1e4))]);
       } catch {
         // One of before may be of another key, of an earlier installation of the server: without it, then.
         await push.undo();

@@ -56,10 +56,14 @@ const back = async ({ room, url }) => {
   if (url) await clients.openWindow(url);
 };
 
+// Nothing of us stays, unless somebody has asked again since: a push of before took its own
+// subscription away.
+const end = async () => { if (!await registration.pushManager.getSubscription()) await registration.unregister(); };
+
 addEventListener("install", () => skipWaiting());
 addEventListener("push", event => event.waitUntil(notice(event.data)));
 addEventListener("notificationclick", event => {
   event.notification.close();
-  event.waitUntil(back(event.notification.data || {}).finally(() => registration.unregister()));
+  event.waitUntil(back(event.notification.data || {}).finally(end));
 });
-addEventListener("notificationclose", event => event.waitUntil(registration.unregister()));
+addEventListener("notificationclose", event => event.waitUntil(end()));
