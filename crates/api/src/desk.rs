@@ -5,10 +5,12 @@
 //! behalf. HTTP, gRPC and the adapters are thin over this; none of them speaks to the engine
 //! itself. Stays out: bytes of requests and answers.
 
+mod opening;
+
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -241,6 +243,8 @@ pub struct Desk {
     rooms: ArcSwap<Vec<Arc<RoomDesk>>>,
     /// Those that should be there and cannot be opened.
     pub unopened: Unopened,
+    /// Open, and without their settings yet.
+    unlisted: Mutex<BTreeMap<RoomName, Arc<RoomDesk>>>,
     opening: tokio::sync::Mutex<()>,
     pub installation: Arc<dyn Installation>,
     pub signatures: Signatures,
@@ -308,6 +312,7 @@ impl Desk {
         Desk {
             rooms: ArcSwap::default(),
             unopened: Unopened::default(),
+            unlisted: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             installation,
             signatures,
@@ -345,46 +350,6 @@ impl Desk {
 
     pub fn rooms(&self) -> Vec<Arc<RoomDesk>> {
         Vec::clone(&self.rooms.load())
-    }
-
-    /// Opens a room, or finds it open.
-    pub async fn open(&self, name: &RoomName, who: &str) -> Result<Arc<RoomDesk>, Problem> {
-        if let Ok(room) = self.room(name.as_str()) {
-            return Ok(room);
-        }
-        // One at a time: a room that is opened twice would be two owners of one lease.
-        let _opening = self.opening.lock().await;
-        if let Ok(room) = self.room(name.as_str()) {
-            return Ok(room);
-        }
-        let kit = self.installation.open_room(name, who).await?;
-        let passes = &self.signatures.passes;
-        let verifier = passes.verifier(name.as_str());
-        let verifier_anywhere = passes.verifier_anywhere(name.as_str());
-        let hub = Hub::new(self.draining.subscribe());
-        let salt = RandomState::new().hash_one(name.as_str());
-        let room = Arc::new(RoomDesk {
-            kit,
-            verifier,
-            verifier_anywhere,
-            told: self.told.clone(),
-            newest_told: Newest::default(),
-            salt,
-            hub,
-            pulse: Pulse::default(),
-            alarm: self.alarm.clone(),
-            acting: tokio::sync::Mutex::new(false),
-        });
-        self.rooms.rcu(|rooms| {
-            let mut rooms = Vec::clone(rooms);
-            match rooms.binary_search_by(|it| it.name().as_str().cmp(name.as_str())) {
-                Ok(at) => rooms[at] = room.clone(),
-                Err(at) => rooms.insert(at, room.clone()),
-            }
-            rooms
-        });
-        self.unopened.forget(name);
-        Ok(room)
     }
 
     /// The room that wrote this id. Ids carry no room, so each is asked; a guess passes with a

@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
 use waitroom_api::Desk;
 use waitroom_api::admin::Admin;
 use waitroom_api::caller::Role;
@@ -54,6 +55,7 @@ pub use installation::secrets_of;
 use plan::Door;
 pub use protects::Protects;
 use reload::Reload;
+use rooms::FileRooms;
 pub use stage::Stage;
 use together::Together;
 
@@ -298,13 +300,16 @@ impl Serve {
         if let Some(together) = together {
             together.attend(house, &desk);
         }
-        let rooms = rooms::open(&desk, kept, &config.rooms, config.server.dev).await;
+        let file = FileRooms::new(config.rooms.clone());
+        let rooms = rooms::open(&desk, kept, &file, config.server.dev).await;
         let rooms = rooms.map_err(|problem| {
             let room = problem.room.as_ref().map(RoomName::as_str).unwrap_or("?");
             let said = format!("room {room:?} cannot be set up: {}", problem.detail);
             Failure::new(Exit::Wrong, said).means("the server does not start")
         })?;
-        let opening = tokio::spawn(rooms::keep_trying(desk.clone(), config.rooms.clone()));
+        // Ends with us, also when the rest does not come up.
+        let mut opening = JoinSet::new();
+        opening.spawn(rooms::keep_trying(desk.clone(), file.clone()));
 
         house.cluster.iter().for_each(|cluster| cluster.is_up());
         let secrets = keys::gate(house).await?;
@@ -338,7 +343,7 @@ impl Serve {
         let doors = [Some(&public), admin.as_ref(), services.as_ref()];
         let tls = doors.into_iter().flatten().filter_map(Listener::tls);
         let rotation = plan::key_rotation(&config);
-        let reload = Reload::new(self.config.clone(), config.rooms.clone(), tls.collect(), lines);
+        let reload = Reload::new(self.config.clone(), file, tls.collect(), lines);
         let upkeep = upkeep::run(house.clone(), desk.clone(), reload, rotation);
         let upkeep = tokio::spawn(upkeep);
         let gate_upkeep = tokio::spawn(waitroom_gate::upkeep::run(gate.clone()));
@@ -388,7 +393,7 @@ impl Serve {
                 say::closed(door, &outcome);
             }
         }
-        opening.abort();
+        opening.shutdown().await;
         upkeep.abort();
         gate_upkeep.abort();
         outbox.stop().await;

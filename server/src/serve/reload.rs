@@ -8,24 +8,21 @@
 //! an operator turned at night by API or command is not turned back by whoever renews a
 //! certificate. The level of the log follows the file; other sections take a restart.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use waitroom_api::{Desk, metrics};
-use waitroom_core::Settings;
 use waitroom_listen::Tls;
-use waitroom_store::RoomName;
 
-use super::{rooms, say};
+use super::rooms::{self, FileRooms};
+use super::say;
 use crate::config::{Config, Environment};
 use crate::telemetry::Lines;
 
 #[derive(Debug)]
 pub struct Reload {
     file: Option<PathBuf>,
-    /// As they stood in the file when it was last read.
-    rooms: BTreeMap<RoomName, Settings>,
+    rooms: FileRooms,
     tls: Vec<Arc<Tls>>,
     lines: Lines,
 }
@@ -33,7 +30,7 @@ pub struct Reload {
 impl Reload {
     pub fn new(
         file: Option<PathBuf>,
-        rooms: BTreeMap<RoomName, Settings>,
+        rooms: FileRooms,
         tls: Vec<Arc<Tls>>,
         lines: Lines,
     ) -> Reload {
@@ -60,18 +57,22 @@ impl Reload {
         }
         let mut changed = Vec::new();
         for (name, settings) in config.rooms {
-            if self.rooms.get(&name) == Some(&settings) {
+            if self.rooms.get(&name).as_ref() == Some(&settings) {
                 continue;
             }
             match rooms::put(desk, &name, settings.clone(), rooms::FILE).await {
                 Ok(()) => {
                     changed.push(name.to_string());
-                    self.rooms.insert(name, settings);
+                    self.rooms.set(name, settings);
                 }
-                // Not taken over, so that the next reload tries again.
-                Err(problem) => {
+                Err(undone) => {
                     outcome = metrics::Reload::Refused;
-                    say::room_not_reloaded(&name, &problem);
+                    say::room_not_reloaded(&name, &undone.into());
+                    // A room that is closed gets them when it opens. Otherwise they are not taken
+                    // over, so that the next reload tries again.
+                    if desk.unopened.rooms().contains_key(&name) {
+                        self.rooms.set(name, settings);
+                    }
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! A room that cannot be opened is told, noted with the desk, and costs no other room anything.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -36,20 +36,23 @@ pub const FILE: &str = "file";
 pub async fn open(
     desk: &Desk,
     kept: &[RoomName],
-    file: &BTreeMap<RoomName, Settings>,
+    file: &FileRooms,
     dev: bool,
 ) -> Result<usize, Problem> {
     for name in kept {
-        open_kept(desk, name).await;
+        if let Some(room) = try_open(desk, name).await {
+            desk.catch_up_or_later(&room).await;
+        }
     }
-    for (name, settings) in file {
+    let file = file.all();
+    for (name, settings) in &file {
         if desk.unopened.rooms().contains_key(name) {
             continue;
         }
         match put_patiently(desk, name, settings, FILE).await {
-            // A new one that could not be made.
-            Err(problem) if desk.room(name.as_str()).is_err() => note(desk, name, &problem),
-            done => done?,
+            Err(Undone::Closed(problem)) => note(desk, name, &problem),
+            Err(Undone::Refused(problem)) => return Err(problem),
+            Ok(()) => {}
         }
     }
     if dev && kept.is_empty() && file.is_empty() {
@@ -57,6 +60,50 @@ pub async fn open(
         put_patiently(desk, &name, &dev_settings(), SERVER).await?;
     }
     Ok(desk.rooms().len())
+}
+
+/// The rooms of the file and their settings there, as they were last read. Shared by whoever reads
+/// it again and whoever opens rooms late.
+#[derive(Clone, Debug, Default)]
+pub struct FileRooms(Arc<Mutex<BTreeMap<RoomName, Settings>>>);
+
+impl FileRooms {
+    pub fn new(rooms: BTreeMap<RoomName, Settings>) -> FileRooms {
+        FileRooms(Arc::new(Mutex::new(rooms)))
+    }
+
+    fn all(&self) -> BTreeMap<RoomName, Settings> {
+        self.rooms().clone()
+    }
+
+    pub fn get(&self, room: &RoomName) -> Option<Settings> {
+        self.rooms().get(room).cloned()
+    }
+
+    pub fn set(&self, room: RoomName, settings: Settings) {
+        self.rooms().insert(room, settings);
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, BTreeMap<RoomName, Settings>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a room does not have its settings.
+#[derive(Debug)]
+pub enum Undone {
+    /// It cannot be opened, or not be written to: later, perhaps.
+    Closed(Problem),
+    /// It cannot take them.
+    Refused(Problem),
+}
+
+impl From<Undone> for Problem {
+    fn from(undone: Undone) -> Problem {
+        match undone {
+            Undone::Closed(problem) | Undone::Refused(problem) => problem,
+        }
+    }
 }
 
 /// Opens a room that the installation has, or notes that it cannot be.
@@ -70,22 +117,14 @@ pub async fn try_open(desk: &Desk, name: &RoomName) -> Option<Arc<RoomDesk>> {
     }
 }
 
-/// The same for one that was there before this instance.
-async fn open_kept(desk: &Desk, name: &RoomName) -> bool {
-    let Some(room) = try_open(desk, name).await else { return false };
-    desk.catch_up_or_later(&room).await;
-    true
-}
-
 fn note(desk: &Desk, name: &RoomName, problem: &Problem) {
     if desk.unopened.note(name, &problem.detail) {
         say::trouble(&say::unopened(name, &problem.detail));
     }
 }
 
-/// Tries again what could not be opened, until it is aborted. A room of the file gets its settings
-/// when it is open.
-pub async fn keep_trying(desk: Arc<Desk>, file: BTreeMap<RoomName, Settings>) {
+/// Tries again what could not be opened, until it is aborted.
+pub async fn keep_trying(desk: Arc<Desk>, file: FileRooms) {
     let mut pause = TRY_AGAIN;
     loop {
         if desk.unopened.is_empty() {
@@ -101,17 +140,33 @@ pub async fn keep_trying(desk: Arc<Desk>, file: BTreeMap<RoomName, Settings>) {
             }
         }
         for name in desk.unopened.rooms().keys() {
-            if !open_kept(&desk, name).await {
-                continue;
-            }
-            say::open_after_all(name);
-            if let Some(settings) = file.get(name)
-                && let Err(problem) = put_patiently(&desk, name, settings, FILE).await
-            {
-                say::room_not_reloaded(name, &problem);
+            match open_after_all(&desk, name, file.get(name)).await {
+                Ok(()) => say::open_after_all(name),
+                Err(problem) => note(&desk, name, &problem),
             }
         }
     }
+}
+
+/// Opens a room while the doors are open: nobody finds it before it has its settings of the file.
+/// One that cannot take them is served with those it had, and one that never had any is not.
+async fn open_after_all(
+    desk: &Desk,
+    name: &RoomName,
+    settings: Option<Settings>,
+) -> Result<(), Problem> {
+    let room = desk.open_unlisted(name, SERVER).await?;
+    desk.catch_up_or_later(&room).await;
+    if let Some(settings) = settings {
+        match configure(desk, &room, settings, FILE).await {
+            Err(Undone::Refused(problem)) if room.settings().is_some() => {
+                say::room_not_reloaded(name, &problem);
+            }
+            done => done?,
+        }
+    }
+    desk.list(&room);
+    Ok(())
 }
 
 /// At start a room may have no owner for a moment: the last one died with its lease, or whoever
@@ -121,11 +176,12 @@ async fn put_patiently(
     name: &RoomName,
     settings: &Settings,
     who: &str,
-) -> Result<(), Problem> {
+) -> Result<(), Undone> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match put(desk, name, settings.clone(), who).await {
-            Err(problem) if problem.code == Code::Unavailable && Instant::now() < deadline => {}
+            Err(Undone::Closed(problem))
+                if problem.code == Code::Unavailable && Instant::now() < deadline => {}
             done => return done,
         }
         tokio::time::sleep(PAUSE).await;
@@ -139,10 +195,26 @@ pub async fn put(
     name: &RoomName,
     settings: Settings,
     who: &str,
-) -> Result<(), Problem> {
-    let room = desk.open(name, SERVER).await?;
+) -> Result<(), Undone> {
+    let room = desk.open_unlisted(name, SERVER).await.map_err(Undone::Closed)?;
+    configure(desk, &room, settings, who).await?;
+    desk.list(&room);
+    Ok(())
+}
+
+async fn configure(
+    desk: &Desk,
+    room: &Arc<RoomDesk>,
+    settings: Settings,
+    who: &str,
+) -> Result<(), Undone> {
     let command = Command::Configure { settings: Box::new(settings), by: Actor::new(who) };
-    desk.operate(&room, who, Deed::Configure, command).await?;
+    desk.operate(room, who, Deed::Configure, command).await.map_err(|problem| {
+        match problem.code {
+            Code::Unavailable => Undone::Closed(problem),
+            _ => Undone::Refused(problem),
+        }
+    })?;
     room.newest_board().await;
     Ok(())
 }

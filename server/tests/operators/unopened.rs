@@ -56,6 +56,7 @@ fn a_room_with_damaged_snapshots_is_not_served_the_others_are_and_mended_it_open
     // Its settings are others by now: it gets them when it opens.
     let changed = CONFIG.replace("\"Spring\"", "\"Spring again\"");
     std::fs::write(folder.join("server.toml"), changed).expect("writable");
+    let file = folder.join("server.toml");
     let server = start(folder);
 
     // The other room is served as ever.
@@ -89,15 +90,22 @@ fn a_room_with_damaged_snapshots_is_not_served_the_others_are_and_mended_it_open
     let said = server.said();
     assert!(said.contains("error[WR-2105] room \"spring\": cannot be opened"), "{said}");
 
+    // Its settings change once more while it is closed.
+    let changed = CONFIG.replace("\"Spring\"", "\"Spring at last\"");
+    std::fs::write(file, changed).expect("writable");
+    server.signal("-HUP");
+    soon("the file was read again", || {
+        server.said().contains("reload refused by room spring").then_some(())
+    });
+
     // Somebody puts the newest one back.
     let (path, bytes) = good.last().expect("two");
     std::fs::write(path, bytes).expect("writable");
     soon("it is open", || (server.join("spring", 901).status == 201).then_some(()));
     assert_eq!(server.status("spring", &spring)["position"], 1, "places are kept");
-    soon("it has the file's settings", || {
-        let room = server.admin(OWNER, "GET", "/admin/v1/rooms/spring", "");
-        room.body.contains("Spring again").then_some(())
-    });
+    // Nobody came in before it had them.
+    let room = server.admin(OWNER, "GET", "/admin/v1/rooms/spring", "");
+    assert!(room.body.contains("Spring at last"), "{room:?}");
     assert_eq!(server.public("", "GET", "/health/ready", "").body, r#"{"status":"ready"}"#);
     let page = server.admin(OWNER, "GET", "/metrics", "").body;
     assert!(page.contains("waitroom_room_open{room=\"spring\"} 1"), "{page}");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use waitroom_core::{Counts, LaneId, State};
 use waitroom_engine::figures::ERROR_SCALE;
 use waitroom_listen::Counts as Door;
+use waitroom_store::RoomName;
 use waitroom_watch::{Counter, Family, Page, Picture, span};
 
 use super::families as f;
@@ -100,7 +101,8 @@ fn lengths(page: &mut Page, desk: &Desk, rooms: &Rooms) {
             let open = room.handle().figures().trouble().is_none();
             series.value(&[room.name().as_str()], u8::from(open));
         }
-        for room in desk.unopened.rooms().keys() {
+        let listed = |name: &RoomName| rooms.iter().any(|room| room.name() == name);
+        for room in desk.unopened.rooms().keys().filter(|name| !listed(name)) {
             series.value(&[room.as_str()], 0);
         }
     });
