@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rdkafka::ClientConfig;
-use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::producer::{FutureProducer, FutureRecord, Producer};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -35,6 +35,8 @@ pub enum Wanted {
 const USUAL_BROKER: &str = "127.0.0.1:9092";
 /// A server of this machine is up within a moment.
 const UP_WITHIN: Duration = Duration::from_secs(20);
+/// A broker that is up answers at once.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// What was said last is heard within this.
 const HEARD_WITHIN: Duration = Duration::from_secs(20);
 /// Checkouts on their way to the bus. The demo has fewer people.
@@ -121,6 +123,16 @@ impl Bus {
                     .create();
                 let producer: FutureProducer =
                     producer.map_err(|error| failed(error.to_string()))?;
+                // A producer waits for its brokers for ever; a demo without one shows nothing.
+                let asked = producer.clone();
+                let answer = tokio::task::spawn_blocking(move || {
+                    asked.client().fetch_metadata(None, ANSWER_WITHIN).map(|_| ())
+                });
+                let answer = answer.await.map_err(|error| failed(error.to_string()))?;
+                answer.map_err(|error| {
+                    failed(format!("no broker answers: {error}"))
+                        .advise("start one there, or name another: --bus kafka=HOST:PORT")
+                })?;
                 tokio::spawn(on_kafka(producer, words, said.clone()))
             }
         };

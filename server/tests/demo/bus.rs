@@ -40,20 +40,17 @@ fn a_bus_that_is_not_there_is_said_before_anything_starts() {
     // A server that was there a moment ago: its port is nobody's.
     let mut nats = Nats::start();
     nats.kill();
-    let bus = format!("nats={}", nats.url());
-    let out = std::process::Command::new(env!("CARGO_BIN_EXE_waitroom"))
-        .args([
-            "demo",
-            "--fast",
-            "--listen",
-            "127.0.0.1:0",
-            "--admin",
-            "127.0.0.1:0",
-            "--bus",
-            &bus,
-        ])
-        .output()
-        .expect("the binary runs");
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(!out.status.success() && said.contains("the bus at nats://"), "{said}");
+    let nobody = nats.url();
+    let nobody = nobody.strip_prefix("nats://").expect("an address of NATS");
+    for bus in [format!("nats=nats://{nobody}"), format!("kafka={nobody}")] {
+        let (_, address) = bus.split_once('=').expect("a kind and an address");
+        let out = std::process::Command::new(env!("CARGO_BIN_EXE_waitroom"))
+            .args(["demo", "--fast", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(["--bus", &bus])
+            .output()
+            .expect("the binary runs");
+        let said = String::from_utf8_lossy(&out.stderr);
+        let named = said.contains(&format!("the bus at {address}"));
+        assert!(!out.status.success() && named, "{bus}: {said}");
+    }
 }
