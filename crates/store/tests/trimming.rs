@@ -132,10 +132,9 @@ fn trimmed_segments_and_removed_rooms_go_to_the_archive() {
     assert_eq!(wait(store.tip(&room("busy"))), Ok(tip));
 }
 
-#[test]
-fn a_damaged_newest_snapshot_falls_back_to_the_one_before() {
-    let disk = SimDisk::new();
-    let (store, _) = open_on(&disk, Options::default()).expect("a new store");
+/// A store that was closed, whose room `ana` begins with the older of two snapshots.
+fn leave_two_snapshots(disk: &SimDisk) {
+    let (store, _) = open_on(disk, Options::default()).expect("a new store");
     let mut owner = Owner::of(store.clone(), "ana");
     for text in ["one", "two", "three"] {
         owner.append(1, text.into()).expect("the disk works");
@@ -143,7 +142,12 @@ fn a_damaged_newest_snapshot_falls_back_to_the_one_before() {
     }
     let limit = wait(store.trim_limit(&owner.room)).expect("readable");
     wait(store.trim(&owner.room, limit)).expect("within the limit");
-    drop((owner, store));
+}
+
+#[test]
+fn a_damaged_newest_snapshot_falls_back_to_the_one_before() {
+    let disk = SimDisk::new();
+    leave_two_snapshots(&disk);
     let path = Path::new("snapshots/ana/00000000000000000003.snap");
     assert!(
         disk.contents(Path::new("snapshots/ana/00000000000000000001.snap")).is_none(),
@@ -226,15 +230,7 @@ fn a_dead_sink_holds_the_log_until_its_cap_then_trimming_goes_on() {
 #[test]
 fn a_snapshot_that_was_put_back_is_found_without_opening_the_store_again() {
     let disk = SimDisk::new();
-    let (store, _) = open_on(&disk, Options::default()).expect("a new store");
-    let mut owner = Owner::of(store.clone(), "ana");
-    for text in ["one", "two", "three"] {
-        owner.append(1, text.into()).expect("the disk works");
-        owner.snapshot(text);
-    }
-    let limit = wait(store.trim_limit(&owner.room)).expect("readable");
-    wait(store.trim(&owner.room, limit)).expect("within the limit");
-    drop((owner, store));
+    leave_two_snapshots(&disk);
     let paths = [2, 3].map(|head| PathBuf::from(format!("snapshots/ana/{head:020}.snap")));
     let good = disk.contents(&paths[1]).expect("there");
     // One is damaged in its body, which is noticed when it is needed, one in its header.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use waitroom_outbox::{Filter, Kind, Message, Nameless, Sink, Trouble};
-use waitroom_store::{Head, Retention, Store};
+use waitroom_store::{Head, Retention, Seams, Store};
 
 use crate::checker::{Seen, check, expected};
 use crate::house::{House, Recorder, TestRoom, kills, sink_name, soon};
@@ -292,10 +292,12 @@ async fn a_bus_is_kept_busy_from_one_read_of_the_log_to_the_next_and_the_lag_is_
     let house = House::new();
     let room = house.room("spring-sale").await;
     let begins = room.handle.committed();
+    let clock = Seams::real().clock;
     for _ in 0..6 {
         room.join().await;
         // So that each was written at a time of its own.
-        tokio::time::sleep(Duration::from_millis(2)).await;
+        let written = clock.wall_ms();
+        soon("the clock goes on", || (clock.wall_ms() > written).then_some(())).await;
     }
     let name = room.handle.name();
     let log = house.store.read(name, Head(begins), 1 << 20).await.expect("the log");
