@@ -20,6 +20,9 @@ use waitroom_outbox::nats::{System, SystemLine};
 /// How often somebody looks whether anything changed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// A client needs a moment to connect, at each start.
+const LOOKS_UNTIL_TOLD: u32 = 5;
+
 #[derive(Debug)]
 pub struct Herald {
     pub line: SystemLine,
@@ -32,13 +35,14 @@ impl Herald {
     /// Runs until it is aborted.
     pub async fn run(self) {
         let mut said = Said::default();
-        let mut away = false;
+        let mut unheard = 0;
         loop {
             match self.look(&mut said).await {
-                Ok(()) => away = false,
+                Ok(()) => unheard = 0,
                 // Told by the sink too, which has something to lose.
                 Err(trouble) => {
-                    if !std::mem::replace(&mut away, true) {
+                    unheard += 1;
+                    if unheard == LOOKS_UNTIL_TOLD {
                         tracing::warn!(%trouble, "NATS does not take what we say of ourselves");
                     }
                 }
